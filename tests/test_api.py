@@ -104,14 +104,6 @@ def test_a_job_that_is_cancelled_stops_its_run(client: Client, library: Library)
     assert "nobody's" not in prompts(library)
 
 
-def test_a_number_may_be_a_text(client: Client) -> None:
-    """Programs from before the types were said go on."""
-    for steps in (2, "2"):
-        _, records = client.predict("a fox", "1", steps=steps, guidance="3.5", api_name="/grid")
-        assert records[0]["recipe"]["num_inference_steps"] == 2
-        assert records[0]["recipe"]["guidance_scale"] == 3.5
-
-
 def test_the_api_says_of_which_kind_each_parameter_is(address: str) -> None:
     """Gradio's own description and OpenAPI document come from the table of fields."""
     grid = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]["/grid"]

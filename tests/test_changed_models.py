@@ -8,18 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_loras import make_lora
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.picture import Entry
-from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.probe_results import recall_report
 from seedgrid.studio import Studio
 from seedgrid.verify import Verdict
 
@@ -57,16 +53,6 @@ def lora(any_lora: Path, tmp_path: Path) -> Path:
 
 def weights_of(model: Path, part: str = "unet") -> Path:
     return next((model / part).glob("*.safetensors"))
-
-
-@contextmanager
-def when_run(module: Any, change: Callable[[], None]) -> Iterator[None]:
-    """Let somebody change files whenever a part of a loaded model is run."""
-    handle = module.register_forward_hook(lambda *_: change())
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 def write_into(path: Path) -> None:
@@ -145,76 +131,6 @@ def test_what_was_painted_before_is_no_memory_of_the_model_that_is_there_now(
         studio.refine(before, [", artsy"])
 
 
-def test_a_model_that_changes_while_it_paints_gives_nothing(
-    backend: DiffusersBackend, studio: Studio, model: Path
-) -> None:
-    """Half of the steps with other weights is a picture of nobody's recipe."""
-    (picture,) = studio.grid("a fox", "7", **SMALL)
-    pipeline = backend.load(picture.recipe, studio.placement)
-    with (
-        when_run(pipeline.unet, lambda: write_into(weights_of(model))),
-        pytest.raises(ModelError, match="were touched while"),
-    ):
-        studio.refine(picture, [", artsy"], fresh=True)
-    assert len(studio.library.work(picture.lineage.work_id)) == 1
-
-
-def test_a_model_that_was_only_touched_is_read_again(studio: Studio, model: Path) -> None:
-    """Other times and the same bytes are the same model."""
-    (picture,) = studio.grid("a fox", "7", **SMALL)
-    os.utime(weights_of(model))
-    assert verdict_on(studio, picture).verdict == "identical"
-
-
-def test_another_model_of_the_name_is_no_excuse(
-    backend: DiffusersBackend, studio: Studio, model: Path
-) -> None:
-    """What was painted with other weights is not the recipe's because they lie elsewhere, too."""
-    (picture,) = studio.grid("a fox", "7", **SMALL)
-    twin = shutil.copytree(model, model.parent / "twins" / model.name)
-    assert studio.card(str(twin)).ref == picture.recipe.model
-    pipeline = backend.load(picture.recipe, studio.placement)
-    with (
-        when_run(pipeline.unet, lambda: write_into(weights_of(model))),
-        pytest.raises(ModelError, match="were touched while"),
-    ):
-        studio.refine(picture, [", artsy"], fresh=True)
-
-
-def test_words_that_changed_weights_read_are_forgotten(
-    backend: DiffusersBackend, studio: Studio, model: Path
-) -> None:
-    """The weights come back, and words that were read meanwhile are read once more."""
-    (picture,) = studio.grid("a fox", "7", **SMALL)
-    honest, path = studio.refine(picture, [", artsy"])[0], weights_of(model, "text_encoder")
-    kept = path.read_bytes()
-    backend.close()  # Nothing is remembered of these words.
-    encoder = backend.load(picture.recipe, studio.placement).text_encoder
-    handle = encoder.get_input_embeddings().register_forward_hook(lambda *_: write_into(path))
-    with pytest.raises(ModelError, match="were touched while"):
-        studio.refine(picture, [", artsy"], fresh=True)
-    handle.remove()
-    path.write_bytes(kept)
-    again = studio.refine(picture, [", artsy"], fresh=True)[0]
-    assert again.pixels_sha256 == honest.pixels_sha256
-
-
-@pytest.mark.parametrize("part", ["model", "lora"])
-def test_what_changes_while_it_is_probed_is_not_called_tested(
-    backend: DiffusersBackend, studio: Studio, model: Path, lora: Path, part: str
-) -> None:
-    """A report of other weights is no report on the recipe's."""
-    (picture,) = studio.grid("a fox", "7", loras=[str(lora)], **SMALL)
-    recipe, path = picture.recipe, weights_of(model) if part == "model" else lora
-    unet = backend.load(recipe, studio.placement).unet
-    with (
-        when_run(unet, lambda: write_into(path)),
-        pytest.raises(ModelError, match="were touched while"),
-    ):
-        backend.probe(recipe, studio.placement, Unwatched())
-    assert recall_report(recipe, picture.passport) is None
-
-
 def test_a_lora_that_changed_is_to_blame(studio: Studio, lora: Path) -> None:
     """It is loaded, and its file is another now: the recipe names the one before."""
     (picture,) = studio.grid("a fox", "7", loras=[str(lora)], **SMALL)
@@ -223,30 +139,3 @@ def test_a_lora_that_changed_is_to_blame(studio: Studio, lora: Path) -> None:
     verdict = verdict_on(studio, picture)
     assert verdict.verdict == "impossible"
     assert "LoRA" in str(verdict.reasons[0])
-
-
-def test_a_lora_that_changes_while_it_paints_gives_nothing(
-    backend: DiffusersBackend, studio: Studio, lora: Path
-) -> None:
-    """As with the model's own files."""
-    (picture,) = studio.grid("a fox", "7", loras=[str(lora)], **SMALL)
-    unet = backend.load(picture.recipe, studio.placement).unet
-    with when_run(unet, lambda: write_into(lora)), pytest.raises(ModelError, match="of a LoRA"):
-        studio.refine(picture, [", artsy"], fresh=True)
-
-
-def test_a_file_that_is_written_to_and_back_while_it_paints_gives_nothing(
-    backend: DiffusersBackend, studio: Studio, model: Path
-) -> None:
-    """The same bytes before and after say nothing of those in between."""
-    (picture,) = studio.grid("a fox", "7", **SMALL)
-    path = weights_of(model)
-    kept = path.read_bytes()
-
-    def there_and_back() -> None:
-        write_into(path)
-        path.write_bytes(kept)
-
-    unet = backend.load(picture.recipe, studio.placement).unet
-    with when_run(unet, there_and_back), pytest.raises(ModelError, match="were touched while"):
-        studio.refine(picture, [", artsy"], fresh=True)

@@ -106,21 +106,6 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
     assert verdict["reasons"][0]["key"] == "reason_same_passport"
 
 
-def test_a_portable_picture_needs_no_lock(
-    studio: Studio, backend: ProbingBackend, entry: Entry
-) -> None:
-    """No neighbour reaches it by definition: that is said, no time is spent on a probe."""
-    badge = LockBadge(studio)
-    asked = Request(prompt="a fox", width=64, height=64, num_inference_steps=4, portable=True)
-    run = studio.start_grid(asked)
-    (first, *_) = run.result(SOON_S)
-    badge.consider(run)
-    studio.engine.submit_task(lambda _: None).result(SOON_S)
-    assert backend.num_probes == 0
-    assert badge.of(first)["key"] == "lock_portable"
-    assert badge.of(entry)["key"] == "lock_untested"
-
-
 @pytest.mark.parametrize(
     ("tested", "key"), [(4, "lock_tested"), (1, "lock_fails"), (0, "lock_never")]
 )

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 import httpx
@@ -57,17 +56,6 @@ def test_what_is_copied_is_there_and_sent() -> None:
     assert not steps("ADD")
 
 
-def test_layers_hold_nothing_that_is_not_used() -> None:
-    """No package cache, a base with a release, and the libraries before the code."""
-    assert ":latest" not in steps("FROM")[0].text
-    assert ":" in steps("FROM")[0].text
-    assert "PIP_NO_CACHE_DIR=1" in steps("ENV")[0].text
-    order = [step.text for step in STEPS if step.kind in ("COPY", "RUN")]
-    libraries = next(n for n, text in enumerate(order) if "-r requirements.txt" in text)
-    code = next(n for n, text in enumerate(order) if text.startswith("seedgrid "))
-    assert libraries < code
-
-
 def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     """Every variable of ours is in the table, and every folder it names on the volume."""
     told = dict(re.findall(r"(\w+)=(\S+)", steps("ENV")[0].text))
@@ -78,17 +66,6 @@ def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     assert folders
     assert all(Path(volume.text) in Path(folder).parents for folder in folders)
     assert steps("EXPOSE")[-1].text == ours["SEEDGRID_PORT"]
-
-
-def test_compose_sets_only_variables_of_the_table() -> None:
-    """And asks for the very Ray of pyproject.toml."""
-    text = (ROOT / "compose.yaml").read_text()
-    ours = set(re.findall(r"^\s+(SEEDGRID_\w+):", text, re.MULTILINE))
-    assert ours
-    assert ours <= {variable.name for variable in VARIABLES}
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (ray,) = extras["optional-dependencies"]["ray"]
-    assert f'PACKAGES: "{ray}"' in text
 
 
 @pytest.mark.parametrize("program", [["app.py"], ["-m", "seedgrid", "ui"]], ids=["app", "ui"])

@@ -18,7 +18,6 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.previews import Preview
-from seedgrid.formats import png
 from seedgrid.studio import Studio
 
 ENCODERS = ("text_encoder", "text_encoder_2", "text_encoder_3")
@@ -121,15 +120,3 @@ def test_previews_are_made_where_they_are_wanted(
     assert counts["previews"] == (3 if wanted else 0)
     assert counts["noises"] == (1 if wanted else 0)
     assert parts["decoded"] == 4
-
-
-def test_each_picture_is_packed_once(
-    model_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A grid is four PNG encodes; a known grid is none."""
-    counts: Counter[str] = Counter()
-    monkeypatch.setattr(png, "encode", _counting(png.encode, "png", counts))
-    with Studio(str(model_folder("sd")), tmp_path, placement=PLACEMENT) as studio:
-        for encodes in (4, 4):
-            studio.grid("a red fox", num_inference_steps=1, width=32, height=32)
-            assert counts["png"] == encodes

@@ -73,39 +73,6 @@ def test_where_a_bit_differs_all_are_decoded_at_once() -> None:
     assert vae.calls == [4]
 
 
-def test_each_kind_is_proven_by_itself() -> None:
-    """Another passport, size, width or number format is another kind."""
-    decoder, vae = PairedDecoding(), Vae()
-    decode(decoder, vae, latents_of(4))
-    for latents, context in [
-        (latents_of(4), "there"),
-        (latents_of(6), "here"),
-        (latents_of(4)[..., :2], "here"),
-        (latents_of(4).double(), "here"),
-    ]:
-        vae.calls.clear()
-        decode(decoder, vae, latents, context)
-        assert vae.calls[0] == len(latents)
-
-
-@pytest.mark.parametrize("num_rows", [1, 2, 3, 5])
-def test_what_has_no_pairs_is_decoded_as_ever(num_rows: int) -> None:
-    """One call, and nothing is kept."""
-    vae = Vae()
-    latents = latents_of(num_rows)
-    assert torch.equal(decode(PairedDecoding(), vae, latents), 2 * latents)
-    assert vae.calls == [num_rows]
-
-
-def test_the_vae_is_as_before_afterwards() -> None:
-    """Whatever happens in the block."""
-    vae = Vae()
-    with pytest.raises(TypeError), PairedDecoding().used_by(SimpleNamespace(vae=vae), "here"):
-        vae.decode()  # type: ignore[call-arg]
-    assert "decode" not in vars(vae)
-    assert vae.decode(latents_of(4)).sample.shape == (4, 3, 4, 4)
-
-
 @pytest.mark.parametrize(
     "family",
     rest_swept(["sd", "sdxl", "sd3", "flux", "pixart-sigma", "sana"], ["sd", "flux", "sana"]),

@@ -12,30 +12,12 @@ import torch
 from seedgrid.core.errors import DeviceError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import (
-    available_devices,
     pick_device,
     place,
-    torch_dtype,
 )
-from seedgrid.diffusion.environment import device_name
 from seedgrid.models.memory import choose_dtype
 
 CPU = torch.device("cpu")
-
-
-def test_the_cpu_is_always_there_and_comes_last() -> None:
-    """Every machine has a processor; anything else is preferred to it."""
-    assert available_devices()[-1] == "cpu"
-
-
-def test_auto_takes_the_first_there_is() -> None:
-    """`auto` follows the order cuda, xpu, mps, cpu."""
-    assert pick_device("auto") == torch.device(available_devices()[0])
-
-
-def test_cpu_can_be_asked_for() -> None:
-    """The processor is used when it is named, whatever else there is."""
-    assert pick_device("cpu") == CPU
 
 
 @pytest.mark.parametrize("name", ["cuda:99", "xpu:7", "tpu", "", "meta", "cpu:1"])
@@ -81,14 +63,3 @@ def test_the_number_format_suits_device_and_model(
 ) -> None:
     """16 bits where they help: a big model on a GPU that has the units for it."""
     assert choose_dtype(device_type, num_parameters) == dtype
-
-
-def test_every_number_format_is_one_of_torchs() -> None:
-    """The names of recipes are torch's names."""
-    for name in ("float32", "bfloat16", "float16"):
-        assert torch_dtype(name) is getattr(torch, name)  # type: ignore[arg-type]
-
-
-def test_the_processor_has_a_name() -> None:
-    """The passport names the hardware."""
-    assert device_name(CPU)

@@ -16,10 +16,11 @@ import torch
 from diffusers import AutoencoderKL, StableDiffusionPipeline, attention_backend
 from diffusers.models.attention_dispatch import _AttentionBackendRegistry
 from diffusers.utils.constants import DIFFUSERS_ATTN_BACKEND
-from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from singlefile import save_single_file
+from sweeping import rest_swept
 
 from seedgrid.core.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import Lora, NoiseShare
@@ -27,9 +28,9 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.noise_mix import mix_noise
-from seedgrid.storage import starts
 
-FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
+NAMES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
+FAMILIES = rest_swept(NAMES, ("sd", "flux", "ddpm"))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_the_noise_of_a_seed_is_shown_before_the_first_step(
     assert 5 < first.std() < 70  # Neither grey nor black and white.
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("ddpm", "ddim")])
+@pytest.mark.parametrize("name", rest_swept(NAMES[:6], ("sd", "flux")))
 @pytest.mark.parametrize("mix", [(), (NoiseShare(seed=9, weight=0.5),)])
 def test_the_noise_that_is_shown_is_the_noise_that_is_used(
     backend: DiffusersBackend,
@@ -109,17 +110,6 @@ def test_previews_change_no_bit(
     np.testing.assert_array_equal(watched, paint(backend, recipes))
 
 
-def test_the_last_preview_resembles_the_picture(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Where no VAE stands between, the last expected picture is the picture."""
-    recipes = recipes_for(backend, model_folder("ddim"), num_inference_steps=10)
-    watch = SilentWatch(with_previews=True)
-    pictures = backend.paint(recipes, PLACEMENT, watch)
-    for preview, picture in zip(watch.previews[-1], pictures, strict=True):
-        assert np.corrcoef(preview.ravel(), picture.ravel())[0, 1] > 0.9
-
-
 def test_previews_of_latents_resemble_the_pictures(backend: DiffusersBackend) -> None:
     """Two pixels for each latent one, each like its own picture and less like its neighbour's."""
     card = backend.card("bundled")
@@ -151,45 +141,6 @@ def test_stop_takes_effect_within_one_step(
     assert len(paint(backend, recipes)) == 4
 
 
-def test_a_stopped_run_leaves_no_trace_in_the_next(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Schedulers that remember earlier steps start anew."""
-    recipes = recipes_for(backend, model_folder("sd"), scheduler="PNDM", num_inference_steps=6)
-    before = paint(backend, recipes)
-    with pytest.raises(RunCancelled):
-        backend.paint(recipes, PLACEMENT, SilentWatch(stop_after=3))
-    np.testing.assert_array_equal(paint(backend, recipes), before)
-
-
-def test_a_wish_to_stop_before_the_start_is_heard(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Nothing is computed for a run that was stopped while it waited."""
-    watch = SilentWatch(stop_after=0)
-    with pytest.raises(RunCancelled):
-        backend.paint(recipes_for(backend, model_folder("sd")), PLACEMENT, watch)
-    assert watch.steps == []
-
-
-def test_different_seeds_give_different_pictures(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Four seeds, four pictures: a shared or a repeated generator would give fewer."""
-    one, *rest = recipes_for(backend, model_folder("sd"))
-    pictures = paint(backend, [one, *(recipe.replace(prompt=one.prompt) for recipe in rest)])
-    assert len({picture.tobytes() for picture in pictures}) == 4
-
-
-def test_one_seed_with_four_prompts_starts_from_one_noise(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Refining keeps the seed: equal words on equal seeds give equal pictures in every slot."""
-    recipe = recipes_for(backend, model_folder("sd"), scheduler="Euler a")[1]
-    pictures = paint(backend, [recipe] * 4)
-    assert len({picture.tobytes() for picture in pictures}) == 1
-
-
 def test_a_batch_holds_only_what_belongs_together(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
@@ -199,18 +150,6 @@ def test_a_batch_holds_only_what_belongs_together(
         paint(backend, [*recipes, recipes[0]])
     with pytest.raises(ValueError, match="batch_key"):
         paint(backend, [recipes[0], recipes[1].replace(num_inference_steps=7)])
-
-
-def test_it_is_ready_once_prepared(model_folder: Callable[[str], Path]) -> None:
-    """Loading happens in `prepare`, and once."""
-    backend = DiffusersBackend()
-    recipe = recipes_for(backend, model_folder("sd"))[0]
-    assert not backend.is_ready(recipe, PLACEMENT)
-    passport = backend.prepare(recipe, PLACEMENT)
-    assert backend.is_ready(recipe, PLACEMENT)
-    assert backend.prepare(recipe, PLACEMENT) == passport
-    backend.close()
-    assert not backend.is_ready(recipe, PLACEMENT)
 
 
 def test_the_passport_is_that_of_the_computation(
@@ -269,15 +208,6 @@ def test_a_recipe_from_elsewhere_is_checked(
     assert caught.value.code == code
 
 
-def test_lcms_scheduler_refuses_more_steps_than_it_has(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """The limit is named before anything is computed."""
-    recipe = recipes_for(backend, model_folder("sd"), scheduler="LCM", num_inference_steps=60)[0]
-    with pytest.raises(InputError, match="from 1 to 50"):
-        backend.prepare(recipe, PLACEMENT)
-
-
 def test_a_scheduler_that_needs_more_steps_says_so(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
@@ -287,28 +217,6 @@ def test_a_scheduler_that_needs_more_steps_says_so(
         backend.prepare(recipe, PLACEMENT)
     enough = recipe.replace(num_inference_steps=4)
     assert len(paint(backend, [enough])) == 1
-
-
-def test_one_step_needs_a_scheduler_that_foresees_the_picture(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """PixArt asks a single step for it; with most schedulers that ended in an index error."""
-    folder = model_folder("pixart")
-    recipe = recipes_for(backend, folder, scheduler="DPM++ 2M", num_inference_steps=1)[0]
-    with pytest.raises(InputError, match="at least 2 steps"):
-        backend.prepare(recipe, PLACEMENT)
-    assert len(paint(backend, [recipe.replace(scheduler="DDIM")])) == 1
-
-
-def test_a_start_that_leaves_no_step_is_refused(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """A PNG may hold what no request makes; diffusers failed with a tensor of no elements."""
-    starts.know(tmp_path)
-    start = starts.keep(tmp_path, np.zeros((64, 64, 3), np.uint8))
-    recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=4)[0]
-    with pytest.raises(InputError, match="none of the 4 steps"):
-        backend.prepare(recipe.replace(start=start, strength=0.2), PLACEMENT)
 
 
 @pytest.mark.parametrize(
@@ -359,14 +267,6 @@ def test_a_vae_that_gives_nan_is_an_error_too(
     assert caught.value.code == "picture_nan"
 
 
-def test_a_picture_of_one_colour_is_a_picture(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """A black square is a legitimate wish; whoever shows it may warn."""
-    black = with_weights(model_folder("sd"), tmp_path, "vae", lambda t: t * 0)
-    assert {picture.std() for picture in paint(backend, recipes_for(backend, black))} == {0}
-
-
 @pytest.mark.parametrize("part", ["unet", "vae"])
 def test_one_picture_that_is_none_costs_its_neighbours_nothing(
     backend: DiffusersBackend,
@@ -414,23 +314,6 @@ def test_attention_is_that_of_the_process(
     with attention_backend("_native_math"):
         paint(backend, [recipe])
     assert {str(kernel.value) for kernel in kernels} == {DIFFUSERS_ATTN_BACKEND}
-
-
-def test_out_of_memory_is_an_error_with_advice_and_the_next_run_works(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The model is let go of, and loaded again when it is asked for."""
-    recipes = recipes_for(backend, model_folder("sd"))
-
-    def too_much(*_: object, **__: object) -> None:
-        torch.empty(1 << 60, dtype=torch.uint8)  # Really asks the allocator for an exabyte.
-
-    with monkeypatch.context() as patch:
-        patch.setattr("diffusers.StableDiffusionPipeline.encode_prompt", too_much)
-        with pytest.raises(RunError, match="smaller size") as caught:
-            paint(backend, recipes)
-    assert caught.value.code == "memory_full"
-    assert len(paint(backend, recipes)) == 4
 
 
 @pytest.mark.parametrize(
@@ -498,16 +381,6 @@ def test_a_noise_mix_grows_out_of_the_plain_picture(
     np.testing.assert_array_equal(paint(backend, [plain, *mixes])[1:], alone)
 
 
-def test_a_whole_share_is_the_other_seeds_first_noise(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Weight 1 on a sampler without later draws gives the other seed's picture, nearly."""
-    recipe = recipes_for(backend, model_folder("sd"))[0]
-    other = paint(backend, [recipe.replace(seed=9)])[0].astype(int)
-    mix = recipe.replace(noise_mix=(NoiseShare(seed=9, weight=1.0),))
-    assert np.abs(paint(backend, [mix])[0].astype(int) - other).max() <= 1
-
-
 def test_models_without_latents_cannot_mix_noise(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
@@ -553,16 +426,6 @@ def test_tiles_are_told_of_and_stopped_between(
     with pytest.raises(RunCancelled):
         backend.paint([recipe], placement, stopped)
     assert stopped.tiles == [(1, total)]
-
-
-def test_one_thread_is_one_thread(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """`Placement.threads` gives the bits of a process that has that many."""
-    recipes = recipes_for(backend, model_folder("sd"))
-    with one_thread():
-        expected = backend.paint(recipes, Placement(), SilentWatch())
-    np.testing.assert_array_equal(paint(backend, recipes), expected)
 
 
 def test_a_single_file_paints_what_its_folder_paints(

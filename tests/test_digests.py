@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pictures import make_recipe
 
-from seedgrid.core.errors import ModelError
-from seedgrid.core.recipe import Lora
-from seedgrid.models import digests, registry
 from seedgrid.models.digests import files_digest
-from seedgrid.models.loras import recorded_lora, take_lora
 
 SIZE = (1 << 20) + 8
 
@@ -56,42 +49,3 @@ def test_a_file_is_read_once(weights: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert files_digest({"w": weights}) == before
     link.symlink_to(weights)
     assert files_digest({"w": link}) == before
-
-
-def test_forgetting_reads_again(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--rehash`: for systems that keep no honest times."""
-    state = digests._state(weights)
-    before = files_digest({"w": weights})
-    flip(weights)
-    monkeypatch.setattr(digests, "_state", lambda _: state)
-    assert files_digest({"w": weights}) == before
-    assert files_digest({"w": weights}, anew=True) != before
-    digests.forget()
-    assert files_digest({"w": weights}) != before
-
-
-def test_a_model_whose_weights_changed_is_named(model_folder: Callable[[str], Path]) -> None:
-    """Before anybody is blamed every byte is compared with what the recipe names."""
-    ref = registry.find(str(model_folder("ddim"))).card.ref
-    recipe = make_recipe(model=ref)
-    registry.rehash(recipe)
-    with pytest.raises(ModelError):
-        registry.rehash(make_recipe(model=ref.model_copy(update={"weights_sha256": "0" * 64})))
-
-
-def test_a_lora_whose_weights_changed_is_named(
-    model_folder: Callable[[str], Path], weights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where a system keeps no honest times."""
-    num_bytes = SIZE - 8 - 200
-    layer = {"dtype": "U8", "shape": [num_bytes], "data_offsets": [0, num_bytes]}
-    header = json.dumps({"x.lora_A.weight": layer}).ljust(200).encode()
-    weights.write_bytes(len(header).to_bytes(8, "little") + header + bytes(num_bytes))
-    honest, state = digests._state, digests._state(weights)
-    monkeypatch.setattr(digests, "_state", lambda path: state if path == weights else honest(path))
-    lora = Lora(id="weights", weights_sha256=take_lora(weights).sha256)
-    recipe = make_recipe(model=registry.find(str(model_folder("ddim"))).card.ref, loras=(lora,))
-    flip(weights)
-    assert recorded_lora(lora) == weights
-    with pytest.raises(ModelError, match="LoRA"):
-        registry.rehash(recipe)

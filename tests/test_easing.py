@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 import torch
@@ -17,18 +15,13 @@ from diffusers import AutoencoderKL
 from painting import recipes_for
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.cli import program
-from seedgrid.core.errors import RunError, is_memory_error
+from seedgrid.core.errors import RunError
 from seedgrid.core.events import Eased
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.foreign_errors import within_memory
 from seedgrid.engine import Engine
-from seedgrid.engine.easing import easier_ways
 from seedgrid.formats import png
-from seedgrid.library import take_in
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.verify import claim_of, verify
@@ -95,15 +88,6 @@ def test_finished_pictures_keep_their_recipes(
     assert [entry.recipe.lock_width for entry in entries] == [4, 4, 4, 4, 2, 2]
     assert [entry.recipe.seed for entry in entries] == list(range(6))
     assert len(store.entries) == 6
-
-
-def test_on_a_device_what_changes_no_bit_comes_first() -> None:
-    """Offloading in three ways, each with less on the device; a processor has nowhere to go."""
-    codes = [way.notice.code for way in easier_ways(Placement(), 4, "cuda:0")]
-    assert codes == ["memory_offload"] * 3 + ON_A_PROCESSOR
-    ways = list(easier_ways(Placement(offload="model", vae_slicing=True), 2, "cuda:0"))
-    assert [way.placement.offload for way in ways][:2] == ["group", "sequential"]
-    assert [way.lock_width for way in ways] == [2, 2, 2, 1, 1]
 
 
 def test_what_was_decoded_one_by_one_is_verified_so(
@@ -173,55 +157,3 @@ def test_whatever_torch_says_without_memory_is_understood() -> None:
     found = json.loads(done.stdout)
     assert found
     assert [said for said, is_understood in found if not is_understood] == []
-
-
-@pytest.mark.parametrize(
-    "error", [MemoryError(), RuntimeError("can't start new thread"), torch.OutOfMemoryError("MPS")]
-)
-def test_memory_that_is_spent_is_a_sentence_at_every_border(
-    engine: Engine,
-    backend: FakeBackend,
-    make_recipes: MakeRecipes,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    error: Exception,
-) -> None:
-    """With less than 60 MB to spare whoever waited was told "MemoryError", or a traceback."""
-
-    def spent(*_: object, **__: object) -> NoReturn:
-        raise error
-
-    backend.faults.append(Fault(error=error))
-    run, _ = told(engine, make_recipes)
-    with pytest.raises(RunError) as caught:
-        run.result()
-    assert caught.value.code == "memory_spent"
-    with pytest.raises(RunError) as caught:
-        engine.submit_task(spent, owner="me").result()
-    assert caught.value.code == "memory_spent"
-    monkeypatch.setattr(take_in, "take_in", spent)
-    monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path))
-    (tmp_path / "a.png").write_bytes(b"")
-    assert program.main(["import", str(tmp_path / "a.png")]) == 1
-    assert capsys.readouterr().err.strip() == f"seedgrid: {RunError('memory_spent')}"
-
-
-def test_a_file_that_found_no_memory_is_not_called_damaged() -> None:
-    """Under a limit a model of which every byte was right was “damaged: get it again”."""
-    refused = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-    damaged = OSError("Unable to load weights from checkpoint file")
-    assert not is_memory_error(damaged)
-    damaged.__context__ = refused
-    assert is_memory_error(damaged)
-    assert is_memory_error(RuntimeError("can't start new thread"))
-    tried: list[int] = []
-
-    def load() -> str:
-        tried.append(1)
-        if len(tried) == 1:
-            raise damaged
-        return "there"
-
-    recipe = resolve(Request(prompt="a fox", seeds=(1,)), FakeBackend().card(None))[0]
-    assert within_memory(load, lambda: None, lambda: None, recipe, "cpu") == "there"

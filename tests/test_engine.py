@@ -6,17 +6,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from gates import HeldBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.errors import LibraryError, Notice, RunCancelled, RunError
+from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.events import (
     Cancelled,
     Done,
@@ -29,12 +28,10 @@ from seedgrid.core.events import (
     Terminal,
 )
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.web.serializers.stage import status_of
 
 ROOT = Path(__file__).parent.parent
 SOON_S = 120.0
@@ -91,14 +88,6 @@ def test_a_grid_from_beginning_to_end(engine: Engine, make_recipes: MakeRecipes)
     assert 0.0 < done.elapsed_s <= time.monotonic() - start_s
 
 
-def test_a_run_needs_a_job_and_a_library(engine: Engine, make_recipes: MakeRecipes) -> None:
-    """Without the one nothing would ever end it, without the other its pictures would be lost."""
-    with pytest.raises(ValueError, match="at least one job"):
-        engine.submit((), owner="me")
-    with Engine(FakeBackend()) as homeless, pytest.raises(ValueError, match="a library"):
-        homeless.submit(plan_grid(make_recipes()), owner="me")
-
-
 def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) -> None:
     """Watchers on several threads see the same, those who come late see it from the beginning."""
     run = slow.submit(plan_grid(make_recipes()), owner="me")
@@ -112,19 +101,6 @@ def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) 
             e for e in late if not isinstance(e, Noise | Step | Queued)
         ]
         assert isinstance(events[-1], Done)
-
-
-def test_a_watcher_that_keeps_up_sees_every_step(make_recipes: MakeRecipes) -> None:
-    """Steps come in order, each once, with a preview a cell."""
-    steps: list[Step] = []
-    backend = HeldBackend(lambda _recipes, number: number <= len(steps) + 1)
-    with Engine(backend, MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes(steps=5)), owner="me")
-        for event in run.events(SOON_S):
-            if isinstance(event, Step):
-                steps.append(event)  # noqa: PERF401 (the painter looks at it meanwhile)
-    assert [step.number for step in steps] == [1, 2, 3, 4, 5]
-    assert all(len(step.previews) == 4 for step in steps)
 
 
 def test_the_noise_comes_before_the_first_step(
@@ -148,61 +124,6 @@ def test_the_noise_comes_before_the_first_step(
     assert "Noise" not in kinds(run)
 
 
-def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes) -> None:
-    """After the end no preview is kept: memory does not grow with steps."""
-    run = engine.submit(plan_grid(make_recipes(steps=50)), owner="me")
-    run.result(SOON_S)
-    assert not {"Noise", "Step"} & set(kinds(run))
-    assert len(run.next_events(0)[0]) < 12
-
-
-def test_tiles_are_told_beside_the_last_preview(
-    store: MemoryStore, make_recipes: MakeRecipes
-) -> None:
-    """While large pictures are decoded the page says so, and still shows what came of the steps."""
-
-    class Tiled(FakeBackend):
-        def paint(
-            self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-        ) -> tuple[Outcome, ...]:
-            pictures = super().paint(recipes, placement, watch)
-            for number in (1, 2, 3):
-                watch.tile(number, 3)
-            return pictures
-
-    store.may_save.clear()
-    with Engine(Tiled(), store) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        told, since = run.next_events(0)
-        while not any(isinstance(event, Step) and event.tile == 3 for event in told):
-            told, since = run.next_events(since, SOON_S)
-            assert told
-        (step,) = [event for event in run.next_events(0)[0] if isinstance(event, Step)]
-        assert (step.tile, step.num_tiles, len(step.previews)) == (3, 3, 4)
-        status = status_of(0, step, run)
-        assert (status["key"], status["data"]) == ("status_tile", {"number": 3, "total": 3})
-        store.may_save.set()
-        run.result(SOON_S)
-        network = Upscaler(id="4x-foxes", weights_sha256="0" * 64)
-        large = [recipe.model_copy(update={"upscaler": network}) for recipe in make_recipes()]
-        enlarging = engine.submit(plan_grid(large), owner="me")
-        status = status_of(0, Step(cells=(0,), number=2, total=9), enlarging)
-        assert (status["key"], status["data"]) == ("status_enlarging", {"number": 2, "total": 9})
-
-
-def test_how_a_large_picture_will_be_made_is_no_news_when_it_is_there(
-    engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Tiles and their memory are told when it begins; at its end only what came of it."""
-    tiles = Notice("upscaler_tiles", value="4x-foxes", tiles=4, size="0.3")
-    run = engine.submit(plan_grid(make_recipes()), owner="me", notices=[tiles])
-    run.result(SOON_S)
-    events = run.next_events(0)[0]
-    (started,) = [event for event in events if isinstance(event, Started)]
-    assert status_of(0, started, run)["key"] == "error_upscaler_tiles"
-    assert status_of(0, events[-1], run)["key"] == "status_done"
-
-
 def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeRecipes) -> None:
     """A poller gets each event once, waits at most its timeout, and gets nothing after the end."""
     run = engine.submit(plan_grid(make_recipes()), owner="me")
@@ -213,18 +134,6 @@ def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeReci
         events += new
     assert len([e for e in events if isinstance(e, Finished)]) == 4
     assert run.next_events(since, SOON_S) == ((), since)
-
-
-def test_a_watcher_may_give_up_waiting(slow: Engine, make_recipes: MakeRecipes) -> None:
-    """A timeout is an error for the watcher and nothing to the run."""
-    slow.library.may_save.clear()
-    run = slow.submit(plan_grid(make_recipes()), owner="me")
-    with pytest.raises(TimeoutError):
-        list(run.events(0.3))
-    with pytest.raises(TimeoutError):
-        run.result(0.01)
-    slow.library.may_save.set()
-    assert len(run.result(SOON_S)) == 4
 
 
 def test_finished_means_safe(slow: Engine, make_recipes: MakeRecipes) -> None:
@@ -260,16 +169,6 @@ def test_only_one_thread_touches_the_backend(
     assert len(backend.calls) == 5
 
 
-def test_a_run_may_name_its_place(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """A run's own placement counts; the next run without one has the engine's."""
-    elsewhere = Placement(device="elsewhere", previews=False)
-    engine.submit(plan_grid(make_recipes()), owner="a", placement=elsewhere).result(SOON_S)
-    engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(SOON_S)
-    assert [call.placement for call in backend.calls] == [elsewhere, engine.placement]
-
-
 @pytest.mark.parametrize(
     ("asked", "used"), [(0, 1), (1, 1), (2, 2), (3, 2), (6, 4), (8, 8), (12, 8)]
 )
@@ -283,26 +182,6 @@ def test_new_pictures_are_painted_on_a_power_of_two(
         jobs = plan_grid(make_recipes("a fox"))
         given = engine.submit(jobs, owner="a", placement=placement).result(SOON_S)
     assert {entry.passport.threads for entry in (*own, *given)} == {used}
-
-
-def test_batches_have_at_most_the_width(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Ten cells of width 4 are painted as 4, 4 and 2, in order."""
-    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(10)))), owner="me")
-    assert [entry.recipe.seed for entry in run.result(SOON_S)] == list(range(10))
-    assert [len(call.recipes) for call in backend.calls] == [4, 4, 2]
-
-
-def test_recipes_that_differ_in_settings_do_not_share_a_batch(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Sizes may be mixed in a run: each has its own batches, results keep the order asked for."""
-    small = make_recipes(seeds=(0, 1, 2))
-    mixed = [small[0], small[1].replace(width=72), small[2]]
-    entries = engine.submit(plan_grid(mixed), owner="me").result(SOON_S)
-    assert [entry.recipe.width for entry in entries] == [64, 72, 64]
-    assert [[r.seed for r in call.recipes] for call in backend.calls] == [[0, 2], [1]]
 
 
 def test_saving_goes_on_beside_the_next_batch(
@@ -339,31 +218,6 @@ def test_stop_within_one_step(make_recipes: MakeRecipes) -> None:
             run.result(SOON_S)
 
 
-def test_stop_keeps_finished_pictures(make_recipes: MakeRecipes) -> None:
-    """Pictures of batches that were painted are saved and announced before the end."""
-    backend = HeldBackend(lambda recipes, _number: recipes[0].seed < 4)
-    with Engine(backend, MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)))), owner="me")
-        for event in run.events(SOON_S):
-            if isinstance(event, Started) and event.cells[0] == 4:
-                run.cancel()
-    assert sorted(run.finished) == [0, 1, 2, 3]
-    assert run.state == "cancelled"
-
-
-def test_stop_while_waiting(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """A run that waits is stopped at once; the one before it goes on."""
-    first = held.submit(plan_grid(make_recipes()), owner="me")
-    second = held.submit(plan_grid(make_recipes()), owner="me")
-    second.cancel()
-    assert kinds(second)[-1] == "Cancelled"
-    may_go.set()
-    assert "Started" not in kinds(second)
-    assert len(first.result(SOON_S)) == 4
-
-
 def test_stop_and_generate_at_once_runs_one_job_at_a_time(make_recipes: MakeRecipes) -> None:
     """Stop followed by Generate, ten times: never two paintings at once, the last one is whole."""
     painting = threading.Semaphore(1)
@@ -385,55 +239,7 @@ def test_stop_and_generate_at_once_runs_one_job_at_a_time(make_recipes: MakeReci
         assert len(last.result(SOON_S)) == 4
 
 
-def test_a_stop_does_not_reach_others(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """Two people paint; one stops; the other's pictures come, and none of them is a stranger's."""
-    mine = held.submit(plan_grid(make_recipes("mine")), owner="me")
-    yours = held.submit(plan_grid(make_recipes("yours")), owner="you")
-    wait_for(mine, Started)
-    mine.cancel()
-    may_go.set()
-    assert {entry.recipe.prompt for entry in yours.result(SOON_S)} == {"yours"}
-    assert mine.state == "cancelled"
-
-
 # Waiting
-
-
-def test_owners_take_turns(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """Who has three runs waiting does not keep others from their first."""
-    blocker = held.submit(plan_grid(make_recipes("before")), owner="me")
-    wait_for(blocker, Started)
-    mine = [held.submit(plan_grid(make_recipes(steps=1)), owner="me") for _ in range(3)]
-    yours = held.submit(plan_grid(make_recipes(steps=1)), owner="you")
-    may_go.set()
-    for run in (*mine, yours):
-        run.result(SOON_S)
-    order = sorted((*mine, yours), key=_first_started)
-    assert order.index(yours) <= 1
-
-
-def _first_started(run: Run) -> int:
-    paintings = [entry.lineage.picture_id for entry in run.library.entries]
-    return paintings.index(run.jobs[0].lineage.picture_id)
-
-
-def test_the_position_is_shown_and_falls(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """Who waits is told how many are before, and again when that changes."""
-    blocker = held.submit(plan_grid(make_recipes()), owner="a")
-    wait_for(blocker, Started)
-    waiting = [held.submit(plan_grid(make_recipes(steps=1)), owner=o) for o in "bcd"]
-    assert waiting[2].next_events(0)[0] == (Queued(position=2),)
-    waiting[0].cancel()
-    assert waiting[2].next_events(0)[0] == (Queued(position=1),)
-    may_go.set()
-    for run in waiting[1:]:
-        run.result(SOON_S)
 
 
 def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
@@ -449,43 +255,7 @@ def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
         engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
 
 
-@pytest.mark.parametrize("whose", ["engine", "run"])
-def test_what_finds_no_room_is_not_begun(
-    backend: FakeBackend, make_recipes: MakeRecipes, whose: str
-) -> None:
-    """The library that will keep the pictures is asked before anything is painted."""
-    asked: list[tuple[int, ...]] = []
-
-    class Full(MemoryStore):
-        def check_room(self, recipes: Iterable[Recipe]) -> None:
-            asked.append(tuple(recipe.seed for recipe in recipes))
-            raise LibraryError("disk_low", value="/nowhere", wanted="9 MB", free="1 MB")
-
-    full, roomy = Full(), MemoryStore()
-    jobs = plan_grid(make_recipes(seeds=(3, 5)))
-    with Engine(backend, full if whose == "engine" else roomy) as engine:
-        with pytest.raises(LibraryError, match="9 MB are wanted"):
-            engine.submit(jobs, owner="me", library=full if whose == "run" else None)
-        kept = engine.submit(jobs, owner="me", library=roomy).result(SOON_S)
-    assert asked == [(3, 5)]
-    assert [call.recipes[0].seed for call in backend.calls] == [3]
-    assert len(kept) == 2
-
-
 # Failing
-
-
-def test_a_failure_ends_the_run_and_not_the_engine(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """A run fails with the backend's words; the next one is whole."""
-    backend.faults.append(Fault(step=2))
-    run = engine.submit(plan_grid(make_recipes()), owner="me")
-    with pytest.raises(RunError) as caught:
-        run.result(SOON_S)
-    assert caught.value.code == "picture_nan"
-    assert run.state == "failed"
-    assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
 
 
 def test_one_picture_that_is_none_costs_the_others_nothing(
@@ -502,21 +272,6 @@ def test_one_picture_that_is_none_costs_the_others_nothing(
     assert run.state == "failed"
 
 
-def test_a_picture_of_one_colour_is_kept_and_said(
-    backend: FakeBackend,
-    engine: Engine,
-    make_recipes: MakeRecipes,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A uniform picture is a warning, not an error."""
-    black = np.zeros((64, 64, 3), np.uint8)
-    paint = backend.paint
-    monkeypatch.setattr(backend, "paint", lambda *args: (black, *paint(*args)[1:]))
-    run = engine.submit(plan_grid(make_recipes()), owner="me")
-    assert len(run.result(SOON_S)) == 4
-    assert run.num_uniform == 1
-
-
 def test_a_surprise_is_logged_and_told(
     backend: FakeBackend,
     engine: Engine,
@@ -530,35 +285,6 @@ def test_a_surprise_is_logged_and_told(
         run.result(SOON_S)
     assert caplog.records[-1].exc_info is not None
     assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
-
-
-def test_a_full_disk_fails_the_run(
-    store: MemoryStore, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """A picture that could not be saved is not announced, and the run says why."""
-    store.error = LibraryError("engine_closed")  # any code will do
-    run = engine.submit(plan_grid(make_recipes()), owner="me")
-    with pytest.raises(LibraryError):
-        run.result(SOON_S)
-    assert run.finished == {}
-    store.error = None
-    assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
-
-
-def test_the_pictures_of_a_batch_are_told_of_at_once(
-    store: MemoryStore, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Who watches sees four pictures arrive together: they became safe together."""
-    store.may_save.clear()
-    run = engine.submit(plan_grid(make_recipes()), owner="me")
-    seen: list[int] = []
-    since = 0
-    while not run.has_ended:
-        events, since = run.next_events(since, SOON_S)
-        if any(isinstance(event, Step) and event.number == event.total for event in events):
-            store.may_save.set()
-        seen.append(sum(isinstance(event, Finished) for event in events))
-    assert [number for number in seen if number] == [4]
 
 
 # Remembering
@@ -609,22 +335,6 @@ def test_only_unknown_cells_are_painted(
     assert [entry.pixels_sha256 for entry in entries] == hashes
 
 
-def test_fresh_paints_again(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """What the library remembers is computed, and compared: the bits are the same."""
-    first = engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
-    expected = [entry.pixels_sha256 for entry in first]
-    again = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True, expected=expected)
-    assert [entry.pixels_sha256 for entry in again.result(SOON_S)] == expected
-    assert len(backend.calls) == 2
-    assert again.differing == ()
-    planted = [*expected[:3], "0" * 64]
-    other = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True, expected=planted)
-    other.result(SOON_S)
-    assert other.differing == (3,)
-
-
 # Tasks, warming, closing
 
 
@@ -639,18 +349,6 @@ def test_a_task_has_the_backend(
     with pytest.raises(ZeroDivisionError):
         engine.submit_task(lambda _: 1 / 0).result(SOON_S)
     assert engine.submit_task(lambda _: "again").result(SOON_S) == "again"
-
-
-def test_tasks_and_runs_take_turns(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """A task waits for one run at most, however many are waiting."""
-    runs = [held.submit(plan_grid(make_recipes()), owner="me") for _ in range(4)]
-    counted = held.submit_task(lambda _: sum(run.has_ended for run in runs))
-    may_go.set()
-    assert counted.result(SOON_S) <= 2
-    for run in runs:
-        run.result(SOON_S)
 
 
 def test_tasks_are_told_when_it_closes(make_recipes: MakeRecipes) -> None:
@@ -676,17 +374,6 @@ def test_warming_loads_beside_the_page(make_recipes: MakeRecipes) -> None:
         wait_until(lambda: engine.warmth.state == "ready")
         again = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True)
         assert "Loading" not in kinds(again)
-
-
-def test_warming_may_fail(make_recipes: MakeRecipes) -> None:
-    """A model that cannot be loaded is told by `warmth`, and by each run that needs it."""
-    error = RunError("picture_nan")
-    with Engine(FakeBackend(load_error=error), MemoryStore()) as engine:
-        engine.warm()
-        wait_until(lambda: engine.warmth.state == "failed")
-        assert engine.warmth.error is error
-        with pytest.raises(RunError):
-            engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
 
 
 def test_closing_stops_everything(make_recipes: MakeRecipes) -> None:

@@ -34,13 +34,12 @@ EXIT_CODES = {
 OURS = {"Notice", *(kind.__name__ for kind in EXIT_CODES)}
 
 
-@pytest.mark.parametrize("code", MESSAGES)
-def test_each_sentence_is_one_line_and_ends(code: str) -> None:
+def test_each_sentence_is_one_line_and_ends() -> None:
     """A sentence is one line that begins like a sentence and ends like one."""
-    text = MESSAGES[code]
-    assert "\n" not in text
-    assert text[-1] in ".?" or text.endswith((")", "`", "}"))
-    assert text[0].isupper() or text[0] in "“{"
+    for code, text in MESSAGES.items():
+        assert "\n" not in text, code
+        assert text.endswith((".", "?", ")", "`", "}")), code
+        assert text[0].isupper() or text[0] in "“{", code
 
 
 def test_the_data_hang_on_the_error() -> None:

@@ -181,17 +181,6 @@ def as_entry(picture: Picture) -> Entry:
     )
 
 
-def test_pictures_of_one_kind_share_batches_of_the_locks_width() -> None:
-    """Five cells of width four are two batches; other settings are batches of their own."""
-    entries = [as_entry(make_picture(seed=seed)) for seed in range(5)]
-    entries.append(as_entry(make_picture(num_inference_steps=9)))
-    entries.append(as_entry(make_picture(negative_prompt="blur")))
-
-    groups = single._groups(entries)
-
-    assert [len(group) for group in groups] == [4, 1, 1, 1]
-
-
 def test_requirements_are_pinned_to_what_computed() -> None:
     """A local build's suffix is left out, since no index has it."""
     passports = (

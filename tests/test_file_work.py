@@ -33,7 +33,6 @@ from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ROOT: Final = Path(__file__).parent.parent
 FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "small", "open"
 
 ROUTES: Final = {
@@ -123,20 +122,6 @@ def test_a_download_goes_out_piece_by_piece_and_whole(
     assert found == sorted(entry.path.read_bytes() for entry in entries)
 
 
-def test_a_picture_that_goes_meanwhile_takes_no_other_with_it(
-    tmp_path: Path,
-) -> None:
-    """Deleting and downloading at once leaves a good archive of what is there."""
-    library = Library(tmp_path)
-    first, second = (library.add(make_picture(seed=n)) for n in (0, 1))
-    pieces = bundle.packed_pictures([first, second])
-    begun = next(pieces)
-    second.path.unlink()
-    with zipfile.ZipFile(io.BytesIO(begun + b"".join(pieces))) as archive:
-        assert archive.testzip() is None
-        assert len(archive.namelist()) == 1
-
-
 @pytest.mark.parametrize(
     "path", ["download/{}/work.zip", "export/{}/work.png", "export/{}/work.zip"]
 )
@@ -153,20 +138,6 @@ def test_what_is_too_much_is_refused_in_a_sentence(
     with client_of(library) as client:
         answer = client.get(address)
         assert (answer.status_code, "select fewer" in answer.text) == (413, True)
-
-
-def test_one_work_is_looked_up_once_however_often_it_is_named(
-    work: tuple[Library, tuple[Entry, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two hundred names of one work once meant reading it two hundred times."""
-    library, entries = work
-    reads = []
-    read = library.work
-    monkeypatch.setattr(library, "work", lambda work_id: (reads.append(work_id), read(work_id))[1])
-    names = ",".join(f"{entry.id}*" for entry in entries * 20)
-    with client_of(library) as client:
-        assert client.get(f"/seedgrid/download/selected.zip?ids={names}").status_code == 200
-    assert len(reads) == 1
 
 
 def test_one_address_has_so_much_in_work_and_no_more(

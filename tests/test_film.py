@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fastapi import FastAPI
 from PIL import Image, ImageSequence
@@ -14,8 +13,8 @@ from starlette.testclient import TestClient
 from seedgrid.cli import main
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import new_id
-from seedgrid.diffusion.backend import Placement, Unwatched
-from seedgrid.export.film import MAX_FRAMES, Film, PreviewRecorder, durations_ms, write_film
+from seedgrid.diffusion.backend import Placement
+from seedgrid.export.film import durations_ms, write_film
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.answers import make_answers
@@ -57,30 +56,6 @@ def test_a_film_shows_every_step_and_keeps_the_library(studio: Studio, tmp_path:
     assert len(studio.library.search().entries) == 1
     with pytest.raises(InputError, match="mp4"):
         write_film(film, tmp_path / "way.mp4")
-
-
-def test_a_film_of_very_many_steps_is_bounded() -> None:
-    """Of a thousand steps so many are kept, the last among them; what begins anew begins anew."""
-    pixels = np.zeros((2, 2, 3), np.uint8)
-    shown: list[int] = []
-
-    recorder = PreviewRecorder(Unwatched())
-    for _ in range(2):
-        recorder.freed()
-        recorder.noise(lambda: (pixels, pixels))
-        for number in range(1, 1001):
-            recorder.step(number, 1000, lambda n=number: shown.append(n) or (pixels,))  # type: ignore[misc]
-    assert len(recorder.frames) == MAX_FRAMES + 1
-    assert shown[-1] == 1000
-    assert sum(durations_ms(MAX_FRAMES + 1)) < 12_000
-
-
-def test_a_large_picture_gives_a_small_film(tmp_path: Path) -> None:
-    """No side is longer than 512 px; the proportions stay."""
-    end = np.zeros((1536, 1024, 3), np.uint8)
-    write_film(Film(steps=(end[:48, :32],), end=end, is_same=True), tmp_path / "large.webp")
-    with Image.open(tmp_path / "large.webp") as image:
-        assert image.size == (341, 512)
 
 
 def test_the_server_hands_them_out(client: TestClient, studio: Studio) -> None:

@@ -439,17 +439,6 @@ def test_novelai_4_and_its_characters() -> None:
     assert {"import_weights", "import_schedule", "import_extras"} <= codes(found)
 
 
-@pytest.mark.parametrize(("more", "is_said"), [({}, False), ({"request_type": "Img2Img"}, True)])
-def test_the_first_novelai_wrote_a_strength_without_a_picture(
-    more: dict[str, str], is_said: bool
-) -> None:
-    """Its default stood in every comment, so it says nothing of a first picture."""
-    comment = {"steps": 28, "seed": 7, "strength": 0.69, "scale": 12.0} | more
-    found = imported(Software="NovelAI", Description="a fox", Comment=json.dumps(comment))
-    assert found.request.prompt == "a fox"
-    assert ("import_first_picture" in codes(found)) == is_said
-
-
 def test_a_picture_that_says_nothing_has_no_recipe() -> None:
     """A photograph, or words that are no settings, are no import."""
     for texts in ({}, {"parameters": "just words"}, {"Software": "GIMP"}, {"Comment": "hello"}):
@@ -476,10 +465,3 @@ def test_a_model_gets_only_what_it_can_paint() -> None:
     assert fitted.request.scheduler is None
     assert {"import_size", "import_sampler"} <= codes(fitted)
     assert resolve(fitted.request, FAKE_CARD)
-
-
-def test_text_that_a_prompt_cannot_hold_is_left_out() -> None:
-    """A NUL or 6,000 letters become what a prompt can hold, and it is said."""
-    found = to_imported(Found(tool="X", prompt="a\0b" + "c" * 6000))
-    assert found.request.prompt == "ab" + "c" * 4998
-    assert "import_text" in codes(found)

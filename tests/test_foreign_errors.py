@@ -15,7 +15,7 @@ from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion import pipeline_cache, pipeline_call
+from seedgrid.diffusion import pipeline_cache
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models import registry
 
@@ -65,33 +65,6 @@ def test_our_slip_inside_the_loop_stays_ours(
     """Diffusers' frames lie around it; the innermost of them and ours is ours."""
     with pytest.raises(AttributeError, match="stepz"):
         backend.paint(recipes[:1], PLACEMENT, BuggyWatch())
-
-
-@pytest.mark.parametrize("error", [TypeError, ValueError, AttributeError, IndexError, RuntimeError])
-def test_our_slip_before_the_call_stays_ours(
-    backend: DiffusersBackend,
-    recipes: Sequence[Recipe],
-    monkeypatch: pytest.MonkeyPatch,
-    error: type[Exception],
-) -> None:
-    """Nothing of diffusers ran yet."""
-
-    def slip(*_: object) -> None:
-        raise error("ours")
-
-    monkeypatch.setattr(pipeline_call, "fresh_generators", slip)
-    with pytest.raises(error, match="ours"):
-        paint(backend, recipes[:1])
-
-
-def test_a_pipeline_called_wrongly_is_our_slip(
-    backend: DiffusersBackend, recipes: Sequence[Recipe], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An argument that the pipeline does not have fails in our own line."""
-    loaded = backend.load(recipes[0], PLACEMENT)
-    monkeypatch.setattr(type(loaded), "__call__", lambda _: None)
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        paint(backend, recipes[:1])
 
 
 def test_loading_translates_only_what_diffusers_raises(

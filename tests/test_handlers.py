@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import math
 from base64 import b64encode
@@ -17,18 +16,15 @@ from gates import HeldBackend
 from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import STRONG, SUBTLE, Request, resolve
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.processor import has_fast_bfloat16
-from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import turbo_card
-from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.web.actions import following as listening
+from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.serializers.rail import rounds_of
 from seedgrid.web.state.model_options import offer
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
@@ -108,16 +104,6 @@ def test_generate_fills_the_stage_with_the_seeds_asked_for(handlers: Handlers) -
     assert (news.stage["busy"], news.status["key"]) == (False, "status_done")
 
 
-def test_the_noise_is_shown_before_the_first_step(handlers: Handlers, painter: Painter) -> None:
-    """Each cell begins as the noise of its seed: a picture, and no step yet."""
-    painter.num_steps = 0
-    shown = handlers.on_generate(ASKED, {})
-    *_, first = following.follow(handlers, kept(shown), is_painting)
-    assert ["step" in cell for cell in first.stage["cells"]] == [False] * 4
-    assert len({cell["preview"] for cell in first.stage["cells"]}) == 4
-    assert first.status["key"] == "status_started"
-
-
 def test_previews_are_small_pictures_for_every_cell(handlers: Handlers, painter: Painter) -> None:
     """While a run goes on, each cell has a step and a JPEG of its own."""
     painter.num_steps = 0
@@ -137,27 +123,6 @@ def test_previews_are_small_pictures_for_every_cell(handlers: Handlers, painter:
         assert max(map(len, previews)) < 40_000
 
 
-def test_steps_are_told_no_faster_than_one_can_look(
-    handlers: Handlers, painter: Painter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After each preview a tenth of a second is waited, unless a picture comes before."""
-    painter._step_delay_s = 0.02
-    waits: list[Run] = []
-    real = listening._look
-
-    async def counted(run: Run, changed: asyncio.Event) -> None:
-        waits.append(run)
-        await real(run, changed)
-
-    monkeypatch.setattr(listening, "_look", counted)
-    shown = handlers.on_generate(replace(ASKED, steps="40"), {})
-    keys = [news.status["key"] for news in follow(handlers, shown) if news.status]
-    num_steps = keys.count("status_step")
-    assert num_steps >= 2
-    assert len(waits) >= num_steps - 1  # The first one may come together with the noise.
-    assert listening._LOOK_S == 0.1
-
-
 def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
     """All four variations carry the picked picture's seed; the card shows the parent."""
     place, news = grid(handlers)
@@ -169,34 +134,6 @@ def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
     ]
     assert shown.picked is not None
     assert (shown.picked["id"], shown.picked["hint"]) == (picked["id"], "card_parent")
-
-
-def test_only_several_prompts_on_several_seeds_are_a_table(handlers: Handlers) -> None:
-    """A grid and a refinement are squares; a refinement was once drawn as a table of one column."""
-    place, news = grid(handlers)
-    assert news.stage["table"] is None
-    _, news = refine(handlers, place, news.stage["cells"][2]["id"])
-    assert news.stage["table"] is None
-    asked = replace(ASKED, seeds="1-2", more_prompts="a moon\n\na moon\na tree")
-    _, news = grid(handlers, asked)
-    assert news.stage["table"] == {"prompts": ["a red fox", "a moon", "a tree"], "seeds": [1, 2]}
-    assert [cell["seed"] for cell in news.stage["cells"]] == [1, 2] * 3
-
-
-def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
-    """The card of a variation shows its prompt against its parent's."""
-    place, news = grid(handlers)
-    shown, news = refine(handlers, place, news.stage["cells"][0]["id"])
-    card = handlers.on_pick(news.stage["cells"][1]["id"], kept(shown)).picked
-    assert card is not None
-    assert card["pieces"] == [["same", "a red fox"], ["added", ", artsy"]]
-
-
-def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeBackend) -> None:
-    """Nothing is picked, nothing happens."""
-    place, _ = grid(handlers)
-    assert handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place) == PageUpdate()
-    assert len(painter.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -238,18 +175,6 @@ def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> No
     assert handlers.on_back(place) == PageUpdate()
 
 
-def test_a_branch_gets_a_lane_of_its_own(handlers: Handlers, studio: Studio) -> None:
-    """Two refinements of one round stand on two lanes, both below it."""
-    place, news = grid(handlers)
-    first, second = news.stage["cells"][0]["id"], news.stage["cells"][3]["id"]
-    refine(handlers, place, first)
-    _, news = refine(handlers, place, second)
-    assert [r["lane"] for r in news.rail["rounds"]] == [0, 0, 1]
-    ringed = [cell["id"] for cell in news.rail["rounds"][0]["cells"] if cell["picked"]]
-    assert ringed == [first, second]
-    assert len(rounds_of(studio.library.work(place["work"]))) == 3
-
-
 def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> None:
     """A visitor's page cannot make the server read a file that its owner did not put there."""
     place, news = grid(handlers)
@@ -259,41 +184,6 @@ def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> 
         shown = handlers.on_final(2, RoundPayload(upscaler=named), here)
         assert shown.status is not None
         assert (shown.status["key"], shown.state) == ("error_upscaler_missing", None)
-
-
-def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
-    """Those of one parent tell themselves apart: by words not tried before, by how far they go."""
-    place, news = grid(handlers)
-    first = news.stage["cells"][0]["id"]
-    refine(handlers, place, first)
-    here = place | {"picked": first}
-    for vary in ((", artsy", ", neon"), ("guidance 3",), ("guidance 3",)):
-        follow(handlers, handlers.on_refine(RoundPayload(vary=vary), here))
-    for weight in (SUBTLE, SUBTLE, STRONG):
-        news = follow(handlers, handlers.on_variations(weight, RoundPayload(), here))[-1]
-    names = [each["name"] for each in news.rail["rounds"]]
-    assert names == [
-        {"key": "rail_seeds"},
-        {"words": " · ".join(each.lstrip(", ") for each in GUIDE_SUFFIXES)},
-        {"words": "neon"},
-        {"words": "guidance 3"},
-        {"key": "rail_again"},
-        {"key": "rail_subtle"},
-        {"key": "rail_subtle", "nth": 2},
-        {"key": "rail_strong"},
-    ]
-    neighbour = news.stage["cells"][1]
-    assert (neighbour["words"], neighbour["mix"]["percent"]) == ("", f"{100 * STRONG:g}")
-
-
-def test_a_round_of_the_rail_can_be_gone_to(handlers: Handlers) -> None:
-    """A click on the rail shows that round with its picture."""
-    place, news = grid(handlers)
-    shown, _ = refine(handlers, place, news.stage["cells"][1]["id"])
-    back = handlers.on_go(place["round"], kept(shown))
-    assert back.stage is not None
-    assert back.stage["picked"] == 1
-    assert [cell["seed"] for cell in back.stage["cells"]] == [5, 6, 7, 8]
 
 
 def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: Painter) -> None:
@@ -337,16 +227,6 @@ def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: Painte
     assert len(painter.calls) == 1
 
 
-@pytest.mark.parametrize("rubbish", [None, [], {"visitor": "x"}, {"work": "../../etc/passwd"}, 7])
-def test_rubbish_from_a_browser_is_a_first_visit(handlers: Handlers, rubbish: object) -> None:
-    """A place that we did not write is not used."""
-    shown = handlers.on_load(rubbish)
-    assert shown.state is not None
-    assert shown.state.work is None
-    assert shown.stage is not None
-    assert {cell["state"] for cell in shown.stage["cells"]} == {"empty"}
-
-
 @pytest.mark.parametrize(
     ("changes", "code", "field"),
     [
@@ -382,29 +262,6 @@ def test_bad_input_is_named_at_its_field_and_loses_nothing(
     assert painter.calls == []
 
 
-def test_random_seeds_are_drawn_once_for_all_prompts(
-    handlers: Handlers, painter: FakeBackend
-) -> None:
-    """The field was read twice: once for the request, once to count; words then had other seeds."""
-    grid(handlers, replace(ASKED, seeds="random", more_prompts="a moon"))
-    painted = {recipe for call in painter.calls for recipe in call.recipes}
-    seeds = {
-        recipe.prompt: {one.seed for one in painted if one.prompt == recipe.prompt}
-        for recipe in painted
-    }
-    assert seeds[ASKED.prompt] == seeds["a moon"]
-    assert len(seeds["a moon"]) == 4
-
-
-def test_a_table_has_no_more_cells_than_a_run_may(handlers: Handlers, painter: FakeBackend) -> None:
-    """Prompts times seeds are counted, not each alone."""
-    asked = replace(ASKED, seeds="0-99", more_prompts="one\ntwo")
-    shown = handlers.on_generate(asked, {})
-    assert shown.status is not None
-    assert (shown.status["key"], shown.status["field"]) == ("error_pictures_count", "more-prompts")
-    assert painter.calls == []
-
-
 def test_turbo_answers_what_is_left_open(
     handlers: Handlers, studio: Studio, painter: FakeBackend
 ) -> None:
@@ -420,27 +277,6 @@ def test_turbo_answers_what_is_left_open(
     taken = [call.recipes[0] for call in painter.calls]
     assert taken[0] == quick
     assert taken[1] == quick.replace(num_inference_steps=3)
-
-
-def test_the_settings_say_what_an_open_field_gets(studio: Studio) -> None:
-    """With Turbo the offer is another one."""
-    card, plain = offer(studio, None).card, offer(studio, None).answers
-    assert (plain.num_inference_steps, plain.scheduler) == (
-        card.num_inference_steps,
-        card.scheduler,
-    )
-    quick = turbo_card(card, Request(prompt=""), has_fast_bfloat16=has_fast_bfloat16("auto"))
-    answers = offer(studio, None, turbo=True).answers
-    assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
-    assert answers.num_inference_steps == quick.num_inference_steps
-
-
-def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:
-    """What a finished run says again has an older epoch than the message."""
-    place, news = grid(handlers)
-    shown = handlers.on_generate(FormPayload(prompt="", seeds="1"), place)
-    assert shown.status is not None
-    assert shown.status["epoch"] > news.status["epoch"]
 
 
 def test_stop_keeps_what_is_done_and_leaves_others_alone(
@@ -459,18 +295,6 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
     assert {cell["state"] for cell in done.stage["cells"]} == {"done"}
 
 
-def test_stop_then_generate_runs_one_job_to_its_end(handlers: Handlers, painter: Painter) -> None:
-    """The stopped run ends stopped, the new one done, and both were never painted together."""
-    painter.num_steps = 0
-    first = handlers.on_generate(ASKED, {})
-    handlers.stop(read_page_state(kept(first)))
-    painter.num_steps = math.inf
-    second = handlers.on_generate(ASKED, kept(first))
-    assert follow(handlers, second)[-1].status["key"] == "status_done"
-    assert follow(handlers, first)[-1].status["key"] == "status_cancelled_early"
-    assert len({call.thread for call in painter.calls}) == 1
-
-
 def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter) -> None:
     """The third visitor hears how many are before."""
     painter.num_steps = 0
@@ -481,27 +305,6 @@ def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter
         handlers.stop(read_page_state(kept(run)))
 
 
-def test_a_failed_run_says_why_and_the_next_one_works(
-    handlers: Handlers, painter: FakeBackend
-) -> None:
-    """The sentence comes by its code; the engine stays usable."""
-    painter.faults.append(Fault(step=2))
-    _, failed = grid(handlers)
-    assert failed.status["key"] == "error_picture_nan"
-    assert {cell["state"] for cell in failed.stage["cells"]} == {"stopped"}
-    assert grid(handlers)[1].status["key"] == "status_done"
-
-
-def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
-    """An open page hears of the loading, and then that all is ready."""
-    backend = FakeBackend(load_delay_s=0.4)
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        studio.warm()
-        news = following.follow(make_handlers(studio), {})
-    keys = [each.status["key"] for each in news if each.status]
-    assert keys == ["status_warming", "status_ready"]
-
-
 def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBackend) -> None:
     """Generate and Refine compute where the settings say."""
     asked = FormPayload(**(vars(ASKED) | {"device": "cuda:1"}))
@@ -510,61 +313,6 @@ def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBac
     on_cpu = RoundPayload(vary=GUIDE_SUFFIXES, device="cpu")
     follow(handlers, handlers.on_refine(on_cpu, place | picked))
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
-
-
-def test_what_is_remembered_is_said_and_can_be_made_again(
-    handlers: Handlers, painter: FakeBackend
-) -> None:
-    """The second run is marked as remembered; "again" paints the same round once more."""
-    grid(handlers)
-    place, news = grid(handlers)
-    assert (news.status["key"], news.status["data"]) == ("status_remembered", {"number": 4})
-    assert len(painter.calls) == 1
-    again = follow(handlers, handlers.on_again(place))[-1]
-    assert (again.status["key"], again.status["data"]) == ("status_again_same", {"number": 4})
-    assert [c["seed"] for c in again.stage["cells"]] == [5, 6, 7, 8]
-    assert len(painter.calls) == 2
-
-
-def test_a_favourite_is_kept(handlers: Handlers, studio: Studio) -> None:
-    """The star goes to the library and comes back in the card."""
-    place, news = grid(handlers)
-    picture_id = news.stage["cells"][1]["id"]
-    shown = handlers.on_favourite(picture_id, True, place)
-    assert shown.picked is not None
-    assert shown.picked["favourite"] is True
-    assert studio.library.get(picture_id).favourite is True
-
-
-def test_one_visitor_may_wait_with_few_runs(tmp_path: Path) -> None:
-    """A third run of one visitor is refused with advice."""
-    backend = FakeBackend(step_delay_s=0.1)
-    with Studio(
-        library=tmp_path, backend=backend, placement=Placement(), runs_per_owner=2
-    ) as studio:
-        handlers = make_handlers(studio)
-        place = kept(handlers.on_generate(ASKED, {}))
-        place = kept(handlers.on_generate(ASKED, place))
-        refused = handlers.on_generate(ASKED, place)
-    assert refused.status is not None
-    assert refused.status["key"] == "error_too_many_runs"
-
-
-def test_following_ends_at_once_when_nothing_runs(handlers: Handlers) -> None:
-    """A visitor without a run holds no thread."""
-    assert following.follow(handlers, {}) == []
-
-
-def test_a_place_says_what_the_fields_showed(handlers: Handlers) -> None:
-    """Words, seeds and settings of the first round; what the model answers by itself is open."""
-    asked = FormPayload(prompt="a cat", seeds="5-8", size="64x64", steps="2", scheduler="auto")
-    first, _ = grid(handlers, asked)
-    shown = handlers.on_load({}, place=first["round"])
-    assert shown.place is not None
-    fields = shown.place["fields"]
-    wanted = {"prompt": "a cat", "seeds": "5-8", "steps": "2", "size": "64x64"}
-    assert {name: fields[name] for name in wanted} == wanted
-    assert (fields["scheduler"], fields["guidance"]) == ("auto", "")
 
 
 def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None:
@@ -606,10 +354,3 @@ def test_a_link_waits_for_a_click(handlers: Handlers) -> None:
     assert shown.fields is not None
     assert (shown.status["key"], shown.fields["prompt"]) == ("link_ready", "a red fox")
     assert kept(shown)["run"] is None
-
-
-def test_a_link_that_cannot_be_is_explained(handlers: Handlers) -> None:
-    """A stranger's link may hold anything; a message says what is wrong with it."""
-    shown = handlers.on_load({}, link="prompt=a&steps=many")
-    assert shown.status is not None
-    assert shown.status["key"] == "error_link_invalid"

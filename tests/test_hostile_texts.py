@@ -6,24 +6,14 @@ meaning of a list of seeds, which must not have changed with the way it is read.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-import sys
-from collections.abc import Callable
-from types import FrameType
-
 import pytest
 
 from seedgrid.core.checks import MAX_CHARACTERS as MAX_MIX_CHARACTERS
-from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
 from seedgrid.core.seeds import MAX_CHARACTERS, parse_seeds
-from seedgrid.formats.importers import a1111, comfyui, invokeai
 from seedgrid.formats.links import read_link
 from seedgrid.web.actions.form import FormPayload, read_request
-
-_ITEM = re.compile(r"(-?\d{1,20})(?:\s*[-–…]\s*(\d{1,20}))?")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +32,7 @@ _ITEM = re.compile(r"(-?\d{1,20})(?:\s*[-–…]\s*(\d{1,20}))?")
         "1…2  ",
     ],
 )
-@pytest.mark.parametrize("end", ["x", "-", ",,", "\x00", "1.5"])
+@pytest.mark.parametrize("end", ["x", "-"])
 def test_a_long_list_of_seeds_is_refused_at_once(part: str, end: str) -> None:
     """As long as the border lets in, and wrong at its end: it froze the server with 65 letters."""
     text = (part * MAX_CHARACTERS)[: MAX_CHARACTERS - len(end)] + end
@@ -134,102 +124,3 @@ def test_two_long_prompts_are_compared_within_a_bound(
     compare_words(before, after)
 
     assert all(count <= MAX_COMPARISONS for count in asked)
-
-
-def link(node: str) -> list[object]:
-    return [node, 0]
-
-
-def comfyui_graph(**nodes: tuple[str, dict[str, object]]) -> dict[str, str]:
-    """The texts of a picture of ComfyUI's, with nodes added or replaced."""
-    plain: dict[str, tuple[str, dict[str, object]]] = {
-        "save": ("SaveImage", {"images": link("sampler")}),
-        "sampler": (
-            "KSampler",
-            {"seed": 1, "positive": link("words"), "negative": link("words"), "steps": 2}
-            | {"latent_image": link("empty"), "model": link("model"), "cfg": 3},
-        ),
-        "words": ("CLIPTextEncode", {"text": "a fox"}),
-        "empty": ("EmptyLatentImage", {"width": 64, "height": 64}),
-        "model": ("CheckpointLoaderSimple", {"ckpt_name": "x"}),
-    }
-    graph = {
-        name: {"class_type": kind, "inputs": inputs}
-        for name, (kind, inputs) in (plain | nodes).items()
-    }
-    return {"prompt": json.dumps(graph)}
-
-
-def maze(depth: int = 40) -> dict[str, tuple[str, dict[str, object]]]:
-    """Nodes that each lead to the next in five ways: more ways than anybody can walk."""
-    names = ("text", "string", "value", "text_a", "text_b")
-    return {
-        f"maze{number}": ("X", dict.fromkeys(names, link(f"maze{number + 1}")))
-        for number in range(depth)
-    }
-
-
-def many_inputs_before_one_reroute(size: int) -> dict[str, str]:
-    inputs: dict[str, object] = {f"input{number}": link("around") for number in range(size)}
-    values: dict[str, object] = {f"value{number}": 0 for number in range(size)}
-    return comfyui_graph(
-        words=("CLIPTextEncode", inputs | {"text": "a"}),
-        around=("Reroute", values | {"end": link("empty")}),
-    )
-
-
-def many_loras_behind_a_maze(size: int) -> dict[str, str]:
-    loras: dict[str, object] = {f"lora_{number}": link("maze0") for number in range(size)}
-    return comfyui_graph(model=("Loader", loras), **maze())
-
-
-def one_long_kind(size: int) -> dict[str, str]:
-    inputs: dict[str, object] = {f"input{number}": link("words") for number in range(size)}
-    return comfyui_graph(words=("ReRoute" + "x" * 20 * size, inputs), model=("y" * size, inputs))
-
-
-@pytest.mark.parametrize(
-    "texts_of",
-    [
-        many_inputs_before_one_reroute,
-        many_loras_behind_a_maze,
-        one_long_kind,
-        lambda size: {"parameters": "Steps: 1, Seed: 2, " + "a: b, " * 10 * size},
-        lambda size: {"parameters": "Steps: 1, Seed: 2, Noise mix: " + "1:.5," * 10 * size},
-        lambda size: {"parameters": "<lora:a:1>" * 10 * size + "\nSteps: 1, Seed: 2, Size: 1x1"},
-        lambda size: {"Dream": '"' + "[a]" * 10 * size + '" -s1 -S2' + " -s1" * size},
-        lambda size: {"prompt": "[" * size},
-        lambda size: {"sd-metadata": json.dumps({"image": {"variations": [{}] * size}})},
-    ],
-)
-def test_no_foreign_text_is_more_work_than_its_length(
-    texts_of: Callable[[int], dict[str, str]],
-) -> None:
-    """Work is counted in calls: twice the text is at most twice the work, and not much for each.
-
-    A graph of 122 KB took 2.4 s and four times as long for twice as much; one of 22 KB took 8.6 s.
-    """
-    short, long = texts_of(400), texts_of(800)
-
-    once, twice = calls_to_read(short), calls_to_read(long)
-
-    assert twice <= 2.6 * once + 1000
-    assert twice <= 100 * len(next(iter(long.values()))) + 1_500_000
-
-
-def calls_to_read(texts: dict[str, str]) -> int:
-    """Count the calls, of Python's functions and of C's, that it takes to read texts."""
-    count = 0
-
-    def on_call(frame: FrameType, event: str, argument: object) -> None:  # noqa: ARG001
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(on_call)
-    try:
-        for read in (invokeai.read, a1111.read, comfyui.read):
-            with contextlib.suppress(PictureError):
-                read(texts)
-    finally:
-        sys.setprofile(None)
-    return count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import struct
 import zipfile
 from collections.abc import Iterator
@@ -106,32 +105,12 @@ def test_a_folder_comes_in_whole(library: Library, tmp_path: Path) -> None:
     assert len(results) == 2
 
 
-def test_a_bundle_comes_in_whole(library: Library, tmp_path: Path) -> None:
-    """Pictures of a ZIP file come in; whatever else is in it is passed over."""
-    path = write_zip(
-        tmp_path / "art.zip", {"a.png": ours(seed=1), "b/c.png": ours(seed=2), "x.py": b"evil"}
-    )
-
-    assert [result.is_new for result in taken(library, path)] == [True, True]
-
-
 def test_a_bundles_model_is_no_picture(library: Library, tmp_path: Path) -> None:
     """The sample sheets of the bundled model, in our own bundle, were six errors at its import."""
     members = {"recipes.json": b"[]", "pictures/a.png": ours(seed=1), "model/sheets/a.jpg": b"x"}
     assert [each.error for each in taken(library, write_zip(tmp_path / "art.zip", members))] == [
         None
     ]
-
-
-def test_another_tools_picture_becomes_a_request(library: Library, tmp_path: Path) -> None:
-    """It is not kept as if we had made it, but what made it is read."""
-    (tmp_path / "theirs.png").write_bytes(of_another_tool())
-
-    (result,) = taken(library, tmp_path / "theirs.png")
-
-    assert result.imported is not None
-    assert result.imported.request.seeds == (42,)
-    assert library.search().entries == ()
 
 
 def test_other_tools_pictures_come_as_jpeg_and_webp_too(library: Library, tmp_path: Path) -> None:
@@ -148,17 +127,6 @@ def test_other_tools_pictures_come_as_jpeg_and_webp_too(library: Library, tmp_pa
     results = taken(library, tmp_path / "art" / "a.jpg", tmp_path / "art", bundle)
 
     assert [result.imported.request.seeds for result in results if result.imported] == [(42,)] * 7
-
-
-def test_a_file_whose_name_is_no_text_can_be_told(library: Library, tmp_path: Path) -> None:
-    """A name may hold any bytes; what is said of it can be printed."""
-    path = tmp_path / os.fsdecode(b"fox\xff.png")
-    path.write_bytes(ours())
-
-    (result,) = taken(library, path)
-
-    assert result.is_new
-    assert result.name.encode()
 
 
 def test_one_bad_file_does_not_stop_the_rest(library: Library, tmp_path: Path) -> None:
@@ -212,13 +180,6 @@ def test_names_in_a_bundle_lead_nowhere(library: Library, tmp_path: Path) -> Non
     assert before == after
 
 
-def test_a_member_without_a_name_is_passed_over(library: Library, tmp_path: Path) -> None:
-    """A name that begins with a NUL is read as none, and was an error that nobody expected."""
-    path = write_zip(tmp_path / "art.zip", {"fox.png": ours()}, zipfile.ZIP_STORED)
-    path.write_bytes(path.read_bytes().replace(b"fox.png", b"\0ox.png"))
-    assert not list(taken(library, path))
-
-
 def test_a_bomb_in_a_bundle_is_not_unpacked(library: Library, tmp_path: Path) -> None:
     """A member that unpacks to more than a picture may have is refused, the others come in."""
     path = write_zip(tmp_path / "art.zip", {"bomb.png": b"\0" * (65 * 2**20), "fox.png": ours()})
@@ -244,16 +205,6 @@ def test_a_bundle_of_too_many_or_too_much_is_refused(
     assert [result.error.code for result in taken(library, path) if result.error] == [
         "bundle_large"
     ]
-
-
-def test_a_bundle_that_is_mostly_air_is_given_up(library: Library, tmp_path: Path) -> None:
-    """Pictures are packed already: a bundle that unpacks to many times itself holds none."""
-    members = {f"{number}.png": b"\0" * (60 * 2**20) for number in range(4)}
-    codes = [
-        result.error and result.error.code
-        for result in taken(library, write_zip(tmp_path / "air.zip", members))
-    ]
-    assert codes == ["picture_not_png", "bundle_large"]
 
 
 def test_a_damaged_bundle_gives_one_sentence(library: Library, tmp_path: Path) -> None:

@@ -12,17 +12,13 @@ from PIL.PngImagePlugin import PngInfo
 from servers import client_of
 
 from seedgrid.core.picture import Entry
-from seedgrid.core.recipe import NoiseShare
-from seedgrid.core.request import Request, resolve
-from seedgrid.formats.links import link_query, read_link
+from seedgrid.core.request import Request
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.web.actions.form import FormPayload, read_request
-from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions, Query
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.library import LibraryActions, Query
 from seedgrid.web.actions.selected import MAX_PICTURES
 from seedgrid.web.answers import make_answers
-from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -38,21 +34,6 @@ def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:
     answer = actions.on_search(Query(**query), ME).library
     assert answer is not None
     return answer
-
-
-def prompts(answer: dict[str, Any]) -> list[str]:
-    return [item["prompt"] for item in answer["items"]]
-
-
-def test_without_a_question_all_works_come_newest_first(
-    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
-) -> None:
-    """One item a work, with how many pictures it has."""
-    assert len(works) == 3
-    answer = ask(actions, number=4)
-    assert prompts(answer) == ["a red house", "a blue house", "a red fox"]
-    assert [item["count"] for item in answer["items"]] == [2, 2, 2]
-    assert (answer["number"], answer["after"], answer["is_more"]) == (4, None, False)
 
 
 @pytest.mark.parametrize(
@@ -76,19 +57,6 @@ def test_each_filter_narrows(
     """Words, seed, model, favourite, trash and dates, each by itself."""
     assert len(works) == 3
     assert len(ask(actions, **query)["items"]) == count
-
-
-def test_long_answers_come_in_pages(actions: LibraryActions, studio: Studio) -> None:
-    """The second page goes on where the first ended, and says that it is one."""
-    seeds = tuple(range(PAGE_SIZE + 5))
-    studio.start_grid(
-        Request(prompt="many", seeds=seeds, width=32, height=32, num_inference_steps=1)
-    ).result()
-    first = ask(actions, text="many")
-    second = ask(actions, text="many", after=first["after"])
-    assert (len(first["items"]), len(second["items"])) == (PAGE_SIZE, 5)
-    assert (first["is_more"], second["is_more"], second["after"]) == (False, True, None)
-    assert len({item["id"] for item in first["items"] + second["items"]}) == PAGE_SIZE + 5
 
 
 @pytest.mark.parametrize("action", ["search", "trash", "mark"])
@@ -123,13 +91,6 @@ def test_opening_a_picture_leads_to_its_place(
     assert shown.stage["picked"] == 1
     assert shown.picked["id"] == wanted.id
     assert shown.state.work == wanted.lineage.work_id
-
-
-def test_opening_what_is_not_there_says_so(actions: LibraryActions) -> None:
-    """An id that is no picture's is told, not raised."""
-    shown = actions.on_open("f" * 32, ME)
-    assert shown.status is not None
-    assert shown.status["key"] == "error_picture_unknown"
 
 
 def test_a_note_is_kept(
@@ -225,18 +186,6 @@ def test_a_dropped_file_that_is_neither_is_explained(
     assert shown.status is not None
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", "drop")
     assert (shown.state, shown.fields) == (None, None)
-
-
-def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]) -> None:
-    """Filled in and read again, a recipe is the same, noise of other seeds too."""
-    mix = (NoiseShare(seed=4294967295, weight=0.1), NoiseShare(seed=7, weight=1 / 3))
-    recipe = works[0][0].recipe.replace(
-        noise_mix=mix, guidance_scale=7.1234567, negative_prompt="fog"
-    )
-    request = read_link(link_query(recipe))
-    assert request is not None
-    again = read_request(FormPayload(**write_fields(request)))
-    assert resolve(again, FAKE_CARD) == (recipe,)
 
 
 def test_a_dropped_photograph_is_what_the_next_grid_begins_from(

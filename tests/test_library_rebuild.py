@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,6 @@ from pictures import make_lineage, make_picture
 
 from seedgrid.core.errors import LibraryError
 from seedgrid.core.picture import new_id
-from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library.database import VERSION, Database
 
@@ -51,19 +48,6 @@ def test_everything_but_late_marks_comes_back_without_the_database(library: Libr
     assert again.check().is_clean
 
 
-def test_the_backup_is_made_anew_after_a_day(library: Library) -> None:
-    """Opening the library is enough for that."""
-    entry = library.add(make_picture())
-    library.set_note(entry.id, "first")
-    library.set_note(entry.id, "second")
-    backup = library.folder / "library.backup.db"
-    os.utime(backup, (time.time() - 25 * 3600,) * 2)
-    Library(library.folder)
-    (library.folder / "library.db").unlink()
-
-    assert Library(library.folder).get(entry.id).note == "second"
-
-
 @pytest.mark.parametrize("content", [b"", b"this is text", b"\0" * 4096, None])
 def test_a_wrecked_database_beside_pictures_is_no_new_library(
     library: Library, content: bytes | None
@@ -85,16 +69,6 @@ def test_a_wrecked_database_beside_pictures_is_no_new_library(
     assert library.get(entry.id) == again.get(entry.id)
 
 
-def test_another_database_is_not_taken_for_ours(library: Library) -> None:
-    """One with other tables, copied over it, is moved aside too."""
-    entry = library.add(make_picture())
-    (library.folder / "library.db").unlink()
-    change_database(library, "CREATE TABLE notes (text)")
-    change_database(library, f"PRAGMA user_version = {VERSION}")
-
-    assert Library(library.folder).get(entry.id).recipe == entry.recipe
-
-
 def test_a_deleted_picture_does_not_come_back(library: Library) -> None:
     """Its file goes before its row, so a rebuild cannot find it."""
     kept, gone = library.add(make_picture()), library.add(make_picture(seed=8))
@@ -103,18 +77,6 @@ def test_a_deleted_picture_does_not_come_back(library: Library) -> None:
     (library.folder / "library.db").unlink()
 
     assert [entry.id for entry in Library(library.folder).search().entries] == [kept.id]
-
-
-def test_a_deleted_folder_begins_empty(library: Library) -> None:
-    """Also while it is open: the next picture makes it again."""
-    library.add(make_picture())
-    for path in sorted(library.folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    library.folder.rmdir()
-
-    assert library.search().entries == ()
-    entry = library.add(make_picture())
-    assert library.get(entry.id) == entry
 
 
 def test_a_newer_library_is_refused_and_left_alone(library: Library) -> None:
@@ -193,37 +155,6 @@ def test_a_damaged_file_is_set_aside(library: Library) -> None:
     assert (report.damaged, report.missing) == ((entry.file_sha256,), (entry.id,))
     assert library.get(entry.id).lost
     assert [path.read_bytes() for path in (library.folder / "damaged").iterdir()] == [data]
-
-
-def test_noise_inside_the_database_is_found_and_rebuilt(library: Library) -> None:
-    """SQLite's own check is part of ours."""
-    entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
-    database = library.folder / "library.db"
-    with contextlib.closing(sqlite3.connect(database)) as connection:
-        query = "SELECT rootpage FROM sqlite_master WHERE tbl_name IN ('pictures', 'recipes')"
-        pages = [row[0] for row in connection.execute(query) if row[0]]
-    data = bytearray(database.read_bytes())
-    for page in pages:
-        data[(page - 1) * 4096 : page * 4096] = os.urandom(4096)
-    database.write_bytes(data)
-
-    assert library.check(repair=True).database
-
-    assert {library.get(entry.id).recipe == entry.recipe for entry in entries} == {True}
-    assert library.check().is_clean
-
-
-def test_unfinished_files_are_swept_after_a_day(library: Library) -> None:
-    """What a killed process left is nobody's; what is being written is left alone."""
-    library.add(make_picture())
-    old, new = (library.folder / "tmp" / name for name in ("old", "new"))
-    for path in (old, new):
-        path.write_bytes(png.encode(make_picture())[:99])
-    os.utime(old, (time.time() - 25 * 3600,) * 2)
-
-    Library(library.folder)
-
-    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import make_recipe
 
-from seedgrid.core.checks import read_mix, write_mix
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import ModelRef, NoiseShare
 from seedgrid.core.request import Request, resolve
@@ -60,13 +59,6 @@ def test_a_recipe_comes_back_from_its_link(
 
     assert request is not None
     assert resolve(request, FAKE_CARD) == (recipe,)
-
-
-@given(st.lists(SHARES, max_size=20))
-def test_a_mix_can_be_typed(mix: list[NoiseShare]) -> None:
-    """What a field shows of a mix is read back as the same one, with spaces about it too."""
-    assert read_mix(write_mix(mix)) == tuple(mix)
-    assert read_mix(f" {write_mix(mix)} ".replace(",", " , ")) == tuple(mix)
 
 
 def test_a_link_may_say_little() -> None:

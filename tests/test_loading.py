@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import diffusers
 import following
 import pytest
-from diffusers.models import model_loading_utils
-from diffusers.pipelines import pipeline_utils
 from painting import PLACEMENT, SilentWatch, recipes_for
 from stores import MemoryStore
 
@@ -28,7 +25,6 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.stage import status_of
 
 SOON_S = 120.0
-PRIVATE = ((model_loading_utils, "set_module_tensor_to_device"), (pipeline_utils, "load_sub_model"))
 
 
 class Large(FakeBackend):
@@ -88,26 +84,6 @@ def test_stop_is_heard_while_a_model_is_loaded(
     assert not backend.is_ready(recipe, PLACEMENT)
     backend.prepare(recipe, PLACEMENT)
     assert backend.is_ready(recipe, PLACEMENT)
-
-
-def test_diffusers_loads_by_the_functions_that_are_counted() -> None:
-    """Private ones: a release without them tells less, or nothing."""
-    for owner, name in PRIVATE:
-        assert hasattr(owner, name), f"diffusers {diffusers.__version__}: {name}"
-
-
-def test_a_release_that_loads_otherwise_is_not_told_of(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It loads as ever."""
-    asked: list[Any] = []
-    monkeypatch.setattr(loading, "getattr", lambda *named: asked.append(named), raising=False)
-    monkeypatch.setattr(loading, "LEAST_BYTES", 4)
-    told: list[int] = []
-    backend = DiffusersBackend()
-    (recipe,) = recipes_for(backend, model_folder("sd"), prompts=("a fox",))
-    backend.prepare(recipe, PLACEMENT, lambda done, _: told.append(done))
-    assert (len(asked), told) == (len(PRIVATE), [])
 
 
 def test_a_run_says_how_far_its_model_is(make_recipes: Callable[..., tuple[Recipe, ...]]) -> None:

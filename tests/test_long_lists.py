@@ -16,11 +16,8 @@ from pictures import make_lineage, make_recipe
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
-from seedgrid.core.prompts import read_weights
 from seedgrid.core.recipe import Passport
-from seedgrid.core.text import unique_names
 from seedgrid.core.variations import read_variation, refine
-from seedgrid.diffusion.word_weights import token_weights
 from seedgrid.export.sheets import blocks_of
 from seedgrid.web.serializers.rail import living, rail, rounds_of
 
@@ -83,25 +80,6 @@ class Letters:
         assert truncation
         ids = [letter for letter in text]  # noqa: C416 (each is looked at)
         return SimpleNamespace(input_ids=["start", *ids[: max_length - 2], "end"])
-
-
-CASES: dict[str, Callable[[int], Callable[[], object]]] = {
-    "files of one name": lambda size: lambda: unique_names(["a.png"] * size),
-    "a long line of rounds": lambda size: show_rail(chain(size)),
-    "many rounds of one picture": lambda size: show_rail(star(size)),
-    "a poster": lambda size: lambda: blocks_of(chain(size)),
-    "words with weights": lambda size: (
-        lambda: token_weights(Letters(), read_weights("(a)b" * size), 77)
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_twice_as_many_are_twice_the_work(case: Callable[[int], Callable[[], object]]) -> None:
-    """A thousand rounds of one picture once cost every click a third of a second."""
-    once, twice = instructions(case(100)), instructions(case(200))
-
-    assert twice <= 2.4 * once
 
 
 @pytest.mark.parametrize("text", ["steps 8, " * 40_000, "lora 1, " * 700, "a" * 5001])

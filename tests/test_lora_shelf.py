@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +14,10 @@ from lora_files import lora_bytes
 from starlette.testclient import TestClient
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.request import Request
 from seedgrid.models import shelf
-from seedgrid.models.files import read_header
-from seedgrid.models.hub import read_download
 from seedgrid.models.loras import LoraItem, describe_lora, find_lora
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
-from seedgrid.studio.resolving import resolve_prompts
 from seedgrid.verify import claim_of
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
 from seedgrid.web.server.models import hub_name, model_routes
@@ -110,30 +105,6 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     assert refused(find_lora, FOXES) == "lora_missing"
 
 
-def test_a_broken_lora_download_goes_on_and_other_bytes_are_thrown_away(
-    hub: Hub, manager: ModelManager, published: Repository
-) -> None:
-    """As a model's."""
-    published.files[GENERIC] = lora_bytes({"ss_output_name": "x" * 300_000})
-    manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
-    manager.delete("ink-foxes")
-    hub.asked.clear()
-    hub.breaks = [0, 100_000, 100_000]
-    hub.breaks[0] = 10_000_000  # The answer that only says what the file is comes whole.
-    manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
-    assert hub.starts()[1:3] == [0, 100_000]
-    manager.delete("ink-foxes")
-    published.files[GENERIC] = lora_bytes({"ss_output_name": "other"})
-    hub.spoils = True
-    manager.download(FOXES)
-    failed = manager.wait(FOXES).error
-    assert failed is not None
-    assert failed.code == "download_digest"
-    assert manager.loras() == ()
-
-
 def test_of_several_loras_one_is_named_and_what_is_none_is_refused(
     hub: Hub, manager: ModelManager, published: Repository
 ) -> None:
@@ -155,15 +126,6 @@ def test_of_several_loras_one_is_named_and_what_is_none_is_refused(
     manager.download(f"{FOXES}/red.safetensors@main")
     assert manager.wait(f"{FOXES}/red.safetensors@main").state == "done"
     assert [each.id for each in manager.loras()] == ["red"]
-
-
-def test_the_name_of_a_file_leads_nowhere_else() -> None:
-    """Only a safetensors file below its repository is one."""
-    read = read_download("a/b/c/d.safetensors@dev")
-    assert read == ("a/b", "dev", "c/d.safetensors")
-    assert read_download("a/b@main") == ("a/b", "main", "")
-    for text in ("a", "a/b/c", "a/b/../d.safetensors", "a/b//d.safetensors", "a/b/c.bin", "", "a/"):
-        assert read_download(text)[0] is None, text
 
 
 def test_trigger_words_are_read_as_trainers_write_them(tmp_path: Path) -> None:
@@ -232,27 +194,6 @@ def test_a_stranger_paints_with_what_the_owner_lists(
 def test_the_address_of_a_page_of_the_hub_names_its_file(text: str, name: str) -> None:
     """What is copied from a browser's bar is what `seedgrid models --download` takes."""
     assert hub_name(text) == name
-
-
-def test_a_lora_is_read_once_however_often_it_is_named(
-    manager: ModelManager, studio: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A click with 256 prompts of eight LoRAs each once read 2,048 tables: 4 s for everybody."""
-    for number in range(2):
-        drop(manager, f"fox{number}.safetensors", lora_bytes())
-    reads: list[Path] = []
-
-    def counted(path: Path, shown: str) -> dict[str, Any]:
-        reads.append(path)
-        return read_header(path, shown)
-
-    monkeypatch.setattr(shelf, "read_header", counted)
-    tags = "<lora:fox0:0.5> <lora:fox1:0.5> <lora:fox0:1>"
-    prompts = [f"fox {number} {tags}" for number in range(50)]
-    recipes = resolve_prompts(Request(prompt="", seeds=(1,)), prompts, studio.card())
-    assert [lora.scale for lora in recipes[-1].loras] == [0.5, 0.5, 1.0]
-    assert len({recipe.id for recipe in recipes}) == 50
-    assert len(reads) == 2
 
 
 def test_looking_at_models_is_file_work(manager: ModelManager, studio: Studio) -> None:

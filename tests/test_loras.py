@@ -14,6 +14,7 @@ import diffusers
 import numpy as np
 import pytest
 import torch
+from lora_files import kohya_layer, save_lora
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -161,6 +162,24 @@ def test_what_does_not_fit_is_refused(studio: Studio, lora: Callable[[str, int],
         with pytest.raises(InputError) as caught:
             studio.grid("a fox", "0", loras=[named], **SMALL)
         assert caught.value.code == code, named
+
+
+@pytest.mark.parametrize("wrong", ["attn7", "dora_scale"])
+def test_what_fits_in_part_is_refused(studio: Studio, tmp_path: Path, wrong: str) -> None:
+    """A layer that the model has not, and a DoRA of kohya's: diffusers would leave them out."""
+    layer = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn1_to_q"
+    weights = kohya_layer(layer, 32, 32)
+    whole = save_lora(weights, tmp_path / "whole.safetensors")
+    if wrong == "attn7":
+        weights |= {name.replace("attn1", "attn7"): each for name, each in weights.items()}
+    else:
+        weights[f"{layer}.dora_scale"] = torch.ones(32, 1)
+    path = save_lora(weights, tmp_path / "foxes.safetensors")
+    with pytest.raises(InputError) as caught:
+        studio.grid("a fox", "0", loras=[str(path)], **SMALL)
+    assert caught.value.code == "lora_partly"
+    assert "foxes" in str(caught.value)
+    assert studio.grid("a fox", "0", loras=[str(whole)], **SMALL)
 
 
 def test_tags_are_read_as_other_tools_write_them() -> None:

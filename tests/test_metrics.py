@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from starlette.testclient import TestClient
 
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.serializers import pictures
 from seedgrid.web.server.health import metrics_routes
 
 
@@ -38,27 +36,3 @@ def test_a_public_page_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert not metrics_routes(studio)
         monkeypatch.setenv("SEEDGRID_METRICS", "1")
         assert metrics_routes(studio)
-
-
-@pytest.mark.parametrize("is_spread", [False, True])
-def test_the_card_says_where_only_where_several_paint(tmp_path: Path, *, is_spread: bool) -> None:
-    """At home there is one computer, and nobody asks."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0]
-    passport = entry.passport.model_copy(update={"device_name": "NVIDIA H200\u202e"})
-    entry = replace(entry, passport=passport)
-    card = pictures.card(entry, None, hint=None, lock=None, model=None, is_spread=is_spread)
-    assert card["where"] == ("NVIDIA H200\\u202e" if is_spread else "")
-
-
-def test_the_card_tells_two_kinds_of_one_processor_apart(tmp_path: Path) -> None:
-    """Workers with other instructions give other bits, though the processor has one name."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0]
-    said = []
-    for kind in ("AVX2", "AVX512"):
-        update = {"device": "cpu", "device_name": "AMD EPYC", "cpu_capability": kind}
-        other = replace(entry, passport=entry.passport.model_copy(update=update))
-        card = pictures.card(other, None, hint=None, lock=None, model=None, is_spread=True)
-        said.append(card["where"])
-    assert said == ["AMD EPYC, AVX2", "AMD EPYC, AVX512"]

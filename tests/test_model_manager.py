@@ -6,7 +6,6 @@ import json
 import shutil
 import struct
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,12 +15,10 @@ from pictures import make_picture
 from reports import report_for
 
 from seedgrid.core.errors import ModelError
-from seedgrid.core.recipe import DType, ModelRef
+from seedgrid.core.recipe import ModelRef
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.models import registry, shelf
-from seedgrid.models.catalogue import first_models
-from seedgrid.models.families import FAMILIES
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import check_room
 from seedgrid.studio.model_manager import ModelManager
@@ -103,24 +100,6 @@ def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: Mode
     assert manager.wait(FOXES).state == "done"
 
 
-def test_time_left_is_told_of_what_comes_now(
-    hub: Hub, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What an earlier start had fetched was taken for speed: hours were called seconds."""
-    hub.breaks = [20_000, 0, 0, 0, 0, 0]
-    manager.download(FOXES)
-    had = manager.wait(FOXES).num_bytes
-    seconds = SimpleNamespace(monotonic=count().__next__)
-    monkeypatch.setattr("seedgrid.models.download.time", seconds)
-    hub.breaks = []
-    hub.may_go.clear()  # after the first piece
-    manager.download(FOXES)
-    while (told := manager.downloads()[0]).left_s is None:
-        assert told.goes_on
-    assert told.num_bytes > had >= 20_000
-    assert told.left_s >= (told.total - told.num_bytes) / (told.num_bytes - had)
-
-
 def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None:
     """The page shows it as the sentence of its error."""
     hub.repositories[FOXES].gated = True
@@ -176,22 +155,6 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None
         check_room("foxes", 10**15, "float32")
 
 
-def test_bfloat16_is_advised_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not where its half is too much as well."""
-    memory = SimpleNamespace(
-        virtual_memory=lambda: SimpleNamespace(total=1000),
-        swap_memory=lambda: SimpleNamespace(total=0),
-    )
-    monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
-    with pytest.raises(ModelError, match="choose bfloat16"):
-        check_room("foxes", 500, "float32")
-    formats: tuple[DType, ...] = ("float32", "bfloat16")
-    for dtype in formats:
-        with pytest.raises(ModelError) as caught:
-            check_room("foxes", 501, dtype)
-        assert "float" not in str(caught.value)
-
-
 def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
     model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,11 +199,3 @@ def test_a_public_page_does_what_its_owner_lists(
     for change in (manager.delete, manager.discard, manager.add):
         assert refused(change, FOXES) == "download_forbidden"
     assert refused(manager.taking("fox.safetensors").__enter__) == "download_forbidden"
-
-
-def test_the_first_models_are_of_known_families_and_pinned() -> None:
-    """A commit each where one is known, and one model a family."""
-    families = [each.family for each in first_models()]
-    assert len(set(families)) == len(families) >= 6
-    assert set(families) <= set(FAMILIES)
-    assert all(len(each.revision) == 40 or each.revision == "main" for each in first_models())

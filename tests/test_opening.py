@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.studio import Studio
@@ -33,13 +31,6 @@ def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
         assert starting_suffixes(studio) != GUIDE_SUFFIXES
 
 
-def test_another_model_begins_with_noise_and_the_guidesstarting_suffixes(tmp_path: Path) -> None:
-    """Nothing is shown that the model at hand did not paint."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        assert opening_cells(studio) == []
-        assert starting_suffixes(studio) == GUIDE_SUFFIXES
-
-
 def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> None:
     """The four are the round on the stage, none of them a memory; once, however often."""
     with Studio(library=tmp_path, backend=FakeBackend()) as studio:
@@ -56,11 +47,3 @@ def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> Non
         assert (shown["prompt"], shown["seeds"]) == ("sailboat in the style of Hokusai", "0")
         assert shown["more_prompts"] == ""
         assert len(studio.library.work(str(update.state and update.state.work))) == 4
-
-
-@pytest.mark.parametrize("number", [0, 5])
-def test_what_is_no_example_changes_nothing(tmp_path: Path, number: int) -> None:
-    """Numbers come from a browser."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        actions = LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
-        assert actions.on_example(number, ME).stage is None

@@ -29,17 +29,6 @@ def remembered(library: Library, picture: Picture) -> Entry | None:
     return library.remembered([recipe_id], picture.passport.digest).get(recipe_id)
 
 
-def test_what_was_painted_here_is_a_memory(tmp_path: Path) -> None:
-    """And says so, at once and after a restart."""
-    picture = make_picture()
-    with Library(tmp_path) as library:
-        assert library.add(picture).checked
-        assert remembered(library, picture) is not None
-    with Library(tmp_path) as library:
-        assert library.search().entries[0].checked
-        assert remembered(library, picture) is not None
-
-
 def test_forged_pixels_are_kept_and_never_remembered(tmp_path: Path) -> None:
     """A file whose pixels and their digest were rewritten was painted from then on as known."""
     picture = make_picture()
@@ -71,15 +60,6 @@ def test_what_was_verified_here_is_a_memory_until_the_library_is_rebuilt(tmp_pat
 
     assert {entry.origin for entry in rebuilt.search().entries} == {"not checked"}
     assert [remembered(rebuilt, each) for each in (mine, verified)] == [None, None]
-
-
-def test_a_copy_of_a_memory_is_one_too(tmp_path: Path) -> None:
-    """Shown again at another place of the tree, it is still what this library painted."""
-    with Library(tmp_path) as library:
-        entry = library.add(make_picture())
-        (copy,) = library.add_again((entry, make_lineage()))
-        assert copy.checked
-        assert library.get(copy.id).checked
 
 
 def test_refining_a_forgery_does_not_make_it_true(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from seedgrid.core.events import Started
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Engine, Patience
-from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.testing.fake import FakeBackend
 
 SOON_S = 60.0
 SIXTEEN = tuple(range(16))
@@ -159,45 +159,6 @@ def test_stop_frees_all_painters(make_recipes: MakeRecipes) -> None:
         engine.submit(plan_grid(make_recipes("next", SIXTEEN)), owner="me")
         gate.wait_for(4)
         assert [prompt for prompt, _ in gate.begun] == ["stopped"] * 2 + ["next"] * 2
-
-
-def test_a_painter_is_busy_before_its_first_batch_is_done(make_recipes: MakeRecipes) -> None:
-    """The owner's page once said "paints" beside "0 %" while a new worker loaded its model."""
-    gate = Gate()
-    with Engine(Several(a=HeldBackend(gate.may_go)), MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes()), owner="me")
-        gate.wait_for(1)
-        (state,) = engine.painters
-        assert (state.is_busy, state.num_batches) == (True, 0)
-        assert 0 < state.busy_s <= state.seen_s
-
-
-def test_closing_ends_every_run(make_recipes: MakeRecipes) -> None:
-    """Those that wait, those that are painted, and those without a painter."""
-    gate = Gate()
-    engine = Engine(Several(a=HeldBackend(gate.may_go)), MemoryStore(), runs_per_owner=3)
-    runs = [engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me") for _ in range(3)]
-    gate.wait_for(1)
-    engine.close()
-    assert [run.state for run in runs] == ["cancelled"] * 3
-
-
-def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) -> None:
-    """As with one painter: the batch is painted again in a way that needs less."""
-    painter = FakeBackend()
-    error = RunError("memory_full", width=64, height=64, lock_width=4, device="cpu")
-    painter.faults.append(Fault(error=error))
-    with Engine(Several(a=painter), MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
-        assert len(run.result(SOON_S)) == 16
-    assert [call.placement.vae_slicing for call in painter.calls] == [False, *[True] * 4]
-
-
-def test_tasks_are_done_by_a_painter() -> None:
-    """Verifying, for example: whoever is free does it, with its own backend."""
-    painter = FakeBackend()
-    with Engine(Several(a=painter), MemoryStore()) as engine:
-        assert engine.submit_task(lambda backend: backend).result(SOON_S) is painter
 
 
 def test_a_painter_that_hangs_in_a_task_is_closed() -> None:

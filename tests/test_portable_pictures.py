@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,19 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from command import SMALL, rows
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
-from pictures import make_lineage, make_recipe
+from pictures import make_lineage
 from test_export import as_entry
 
-from seedgrid.cli import main
 from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.picture import Picture, pixels_sha256
-from seedgrid.core.recipe import NoiseShare, Passport, Recipe, canonical_json
+from seedgrid.core.recipe import NoiseShare, Passport, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export import script as export
-from seedgrid.formats.links import link_query, read_link
 from seedgrid.portable import selftest
 from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
@@ -63,15 +59,6 @@ def claim_of(recipe: Recipe, pixels: np.ndarray, **changes: object) -> Claim:
     return Claim(**(fields | changes))
 
 
-def test_native_recipes_keep_their_ids() -> None:
-    """No word means native: the JSON of a recipe is what it always was."""
-    native = make_recipe()
-    portable = native.replace(arithmetic="portable-1")
-    assert "arithmetic" not in json.loads(canonical_json(native))
-    assert json.loads(canonical_json(portable))["arithmetic"] == "portable-1"
-    assert native.id != portable.id
-
-
 def test_portable_means_float32(backend: FakeBackend) -> None:
     """A half-precision model is read as float32; another format by name is a contradiction."""
     card = replace(backend.card(None), dtype="bfloat16")
@@ -80,27 +67,6 @@ def test_portable_means_float32(backend: FakeBackend) -> None:
     with pytest.raises(InputError) as refused:
         resolve(Request(prompt="a fox", portable=True, dtype="bfloat16"), card)
     assert refused.value.code == "portable_dtype"
-
-
-def test_link_says_it() -> None:
-    """A shared link fills the switch in."""
-    request = read_link(link_query(make_recipe().replace(arithmetic="portable-1")))
-    assert request is not None
-    assert request.portable
-    with pytest.raises(InputError):
-        read_link("prompt=fox&portable=9")
-
-
-@pytest.mark.usefixtures("fake", "library_folder")
-@pytest.mark.parametrize("command", [["grid", "a fox"], ["matrix", "a fox"]])
-def test_command_line_says_it(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """`--portable` reaches the recipe."""
-    assert main([*command, "--seeds", "5", "--portable", "--json", *SMALL]) == 0
-    (row,) = rows(capsys.readouterr().out)
-    main(["show", row["path"], "--json"])
-    (shown,) = rows(capsys.readouterr().out)
-    assert shown["recipe"]["arithmetic"] == "portable-1"
-    assert row["lock"] == "same on every machine"
 
 
 def test_picture_does_not_depend_on_its_batch(

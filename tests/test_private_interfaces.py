@@ -5,9 +5,7 @@ A failure here names the library and its version. The product itself then takes 
 
 from __future__ import annotations
 
-import atexit
 import inspect
-import re
 import subprocess
 import sys
 
@@ -15,8 +13,6 @@ import diffusers
 import pytest
 import torch
 
-from seedgrid.core import process
-from seedgrid.core.errors import RunError
 from seedgrid.diffusion.previews import _unpacked
 from seedgrid.models.families import FAMILIES
 from seedgrid.portable import portable
@@ -48,23 +44,6 @@ def test_portable_arithmetic_meets_torchs_operations() -> None:
     assert "mm" in seen, f"torch {torch.__version__}: dispatch modes"
 
 
-def test_without_its_parts_only_portable_pictures_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A torch without them is named in the error."""
-    monkeypatch.setitem(sys.modules, "seedgrid.portable.mode", None)
-    with pytest.raises(RunError, match=re.escape(torch.__version__)):
-        portable()
-
-
-def test_a_schedulers_configuration_is_its_public_one() -> None:
-    """The probe copies all of a scheduler but its `config`, which cannot be copied in depth."""
-    scheduler = diffusers.DDIMScheduler()
-    values = list(vars(scheduler).values())
-    where = f"diffusers {diffusers.__version__}: SchedulerMixin.config"
-    assert any(value is scheduler.config for value in values), where
-
-
 def test_a_program_ends_after_what_was_registered_for_its_end(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -75,12 +54,3 @@ def test_a_program_ends_after_what_was_registered_for_its_end(
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 3
     assert capfd.readouterr() == ("registered\n", ""), f"Python {sys.version}: atexit"
-
-
-def test_without_it_a_program_ends_pythons_way(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.delattr(atexit, "_run_exitfuncs")
-    with pytest.raises(SystemExit, match="3"):
-        process.leave(3)
-    assert sys.version in caplog.text

@@ -18,7 +18,6 @@ from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.poison import MILD, WILD, Batch
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
@@ -227,18 +226,3 @@ def test_it_gives_way_between_two_calls_of_the_denoiser(
         backend.probe(recipe, PLACEMENT, watch)
     assert watch.num_asked == 7
     assert not probed(backend, recipe).remembered
-
-
-def test_poison_leaves_the_own_rows_alone_and_no_neighbour() -> None:
-    """Rows r of a guided batch belong to cell r % W; every neighbour meets every kind in turn."""
-    rows = torch.arange(1, 8 * 3 + 1, dtype=torch.float32).reshape(8, 3)
-    for kinds in (WILD, MILD):
-        batch = Batch(width=4, own=1, kinds=kinds)
-        seen: dict[int, set[str]] = {0: set(), 2: set(), 3: set()}
-        for turn in range(len(kinds)):
-            bad = batch.poisoned(rows, turn)
-            assert torch.equal(bad[1::4], rows[1::4])
-            for cell, found in seen.items():
-                assert not torch.equal(bad[cell::4], rows[cell::4])
-                found.add(str(bad[cell::4].tolist()))
-        assert all(len(found) == len(kinds) for found in seen.values())

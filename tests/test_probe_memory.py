@@ -17,7 +17,6 @@ from seedgrid.diffusion.probe_results import (
     newest_report,
     recall_report,
 )
-from seedgrid.storage.cache import remember_one
 
 PASSPORT = Passport(seedgrid="0.1.0", torch="2.13.0", device="cpu", threads=2)
 RECIPE = make_recipe()
@@ -79,21 +78,6 @@ def test_words_seeds_steps_and_scales_need_no_test_of_their_own(
     assert (found.remembered, found.tested_width) == (True, 4)
 
 
-def test_strengths_and_scales_of_loras_need_no_test_of_their_own() -> None:
-    """A start at one strength speaks for all; so does a LoRA at one scale."""
-    base = RECIPE.replace(start="b" * 64, strength=0.5, loras=(LORA,))
-    keep_report(base, PASSPORT, report_for(base, tested=4))
-    louder = LORA.model_copy(update={"scale": 0.6})
-    assert recall_report(base.replace(strength=0.6, loras=(louder,)), PASSPORT) is not None
-
-
-def test_another_machine_is_another_test() -> None:
-    """Under the passport of two threads nothing is known of one."""
-    keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=4))
-    other = PASSPORT.model_copy(update={"threads": 1})
-    assert recall_report(RECIPE, other) is None
-
-
 def test_the_newest_report_of_a_model_is_of_its_batches() -> None:
     """By when it was tested; one of a batch of one tells nothing, nor does another model's."""
     assert newest_report(RECIPE.model.weights_sha256) is None
@@ -124,21 +108,6 @@ def test_what_is_said_of_a_picture_is_what_was_found(tested: int | None, code: s
     assert (notice and notice.code) == code
 
 
-def test_what_was_not_tested_is_told_by_its_setting() -> None:
-    """The width, the size and the scheduler."""
-    notice = lock_notice(RECIPE, PASSPORT)
-    assert notice is not None
-    assert notice.data == {"width": 4, "size": "64x48", "scheduler": "DPM++ 2M"}
-
-
-def test_a_leak_is_told_with_both_widths() -> None:
-    """What was asked for, and what was tested."""
-    keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=2))
-    notice = lock_notice(RECIPE, PASSPORT)
-    assert notice is not None
-    assert notice.data == {"width": 4, "tested": 2}
-
-
 def test_a_large_final_and_a_portable_picture_have_no_lock_to_test() -> None:
     """The one is made alone, the batch of the other cannot show."""
     large = RECIPE.replace(upscaler=Upscaler(id="up", weights_sha256="a" * 64), start="b" * 64)
@@ -159,17 +128,3 @@ def test_a_narrower_width_is_offered_after_a_no_and_never_a_wider_one() -> None:
     never = RECIPE.replace(dtype="bfloat16")
     advise(never, report_for(never, tested=0))
     assert advised_width(digest, "bfloat16", 4) == 1
-
-
-@pytest.mark.parametrize("kept", ["2", 0, -1, None, 2.0])
-def test_a_width_that_is_none_is_not_offered(kept: object) -> None:
-    """Whoever wrote into the cache: it is a count, and at least one."""
-    digest = RECIPE.model.weights_sha256
-    remember_one("widths", f"{digest}|float32", kept)
-    assert advised_width(digest, "float32", 4) == 4
-
-
-def test_a_width_is_offered_where_less_was_asked_for() -> None:
-    """What was found is an upper bound."""
-    advise(RECIPE, report_for(RECIPE, tested=2))
-    assert advised_width(RECIPE.model.weights_sha256, "float32", 1) == 1

@@ -16,7 +16,7 @@ from seedgrid.core.request import SUBTLE, Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.library import search
 from seedgrid.studio import Studio
-from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
@@ -102,22 +102,3 @@ def test_an_event_reads_the_work_once(
     # A picture of the library's page is looked up by its id, which alone says what work it is of.
     expected = NUM_PICTURES + (1 if event == "open" else 0)
     assert (len(set(reads)), len(reads)) == (NUM_PICTURES, expected)
-
-
-def test_a_pick_reads_the_picture_and_its_parent(
-    studio: Studio, last: Entry, reads: list[str]
-) -> None:
-    """The card alone needs no look at the whole work."""
-    snapshots = Snapshots(studio, OneLibrary(studio))
-    Handlers(studio, snapshots).on_pick(last.id, kept(last))
-    assert reads == [last.id, last.lineage.parent_id]
-
-
-def test_the_stage_of_a_new_work_needs_no_read(
-    studio: Studio, last: Entry, reads: list[str]
-) -> None:
-    """Its pictures are the run's own."""
-    handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
-    form = FormPayload(prompt="a hen", seeds="0-3", steps="1", size="64x64")
-    handlers.on_generate(form, kept(last))
-    assert reads == []

@@ -14,7 +14,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt, parse_size
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import Request, noise_variations, resolve
+from seedgrid.core.request import Request, resolve
 from seedgrid.core.variations import refine
 
 CARD = ModelCard(
@@ -156,14 +156,6 @@ def test_sizes_as_people_write_them(text: str, size: tuple[int, int]) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "x", "512x", "1x2x3", "-64x64", "64.0", "five", "٥x٥"])
-def test_what_is_no_size(text: str) -> None:
-    """Anything else is refused as a size."""
-    with pytest.raises(InputError) as caught:
-        parse_size(text)
-    assert caught.value.code == "size_text"
-
-
 @given(st.text(max_size=200))
 def test_any_text_is_a_prompt_or_one_clear_error(text: str) -> None:
     """A prompt is kept as it is, but for its line ends; or it is refused with the character."""
@@ -184,11 +176,3 @@ def test_what_resolves_is_a_recipe(prompt: str, seed: int) -> None:
     except InputError:
         return
     assert recipe.replace(seed=recipe.seed) == recipe
-
-
-def test_neighbours_keep_everything_but_the_noise() -> None:
-    """Each goes a little towards a seed of its own; words, settings and the first seed stay."""
-    parent = resolve(Request(prompt="a fox", seeds=(7,)), CARD)[0]
-    around = noise_variations(parent, (1, 2), weight=0.1)
-    assert [recipe.noise_mix[-1].seed for recipe in around] == [1, 2]
-    assert {recipe.replace(noise_mix=()) for recipe in around} == {parent}

@@ -93,15 +93,6 @@ def test_a_picture_without_room_harms_no_other_batch(make_recipes: MakeRecipes) 
     assert [sorted(run.finished) for run in runs] == [[0, 1, 2, 3]] * 2 + [[0, 2, 3], [0, 1, 2, 3]]
 
 
-def test_only_pictures_of_one_library_are_saved_together(make_recipes: MakeRecipes) -> None:
-    """Two visitors' pictures never meet."""
-    one, other = SlowStore(), MemoryStore()
-    runs = _runs(make_recipes, one, other, one, other, one)
-    assert _save_all(runs, one) == [None] * 5
-    assert one.counts == [4, 8]
-    assert {entry.recipe.seed // 4 for entry in other.entries} == {1, 3}
-
-
 def test_a_painter_paints_while_its_pictures_are_saved(make_recipes: MakeRecipes) -> None:
     """A hundred painters once waited until one thread had saved what they had painted."""
     store, painter = SlowStore(), FakeBackend()

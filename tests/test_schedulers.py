@@ -12,9 +12,8 @@ import torch
 from sweeping import rest_swept
 
 from seedgrid.models.families import family_of
-from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps, names_for, own_name
+from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps, own_name
 
-CONFIG: dict[str, Any] = {"num_train_timesteps": 1000, "prediction_type": "epsilon"}
 BUNDLED = Path(__file__).parents[1] / "assets" / "model" / "scheduler" / "scheduler_config.json"
 CONFIGS: dict[str, dict[str, Any]] = {
     "bundled": json.loads(BUNDLED.read_text(encoding="utf-8")),
@@ -29,22 +28,6 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "dynamic flow": {"shift": 3.0, "use_dynamic_shifting": True},
 }
 SD = family_of("StableDiffusionPipeline")
-FLUX = family_of("FluxPipeline")
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_every_name_makes_the_class_it_names(name: str) -> None:
-    """The table's classes exist in this diffusers, and take what the table sets."""
-    scheduler = make_scheduler(name, CONFIG)
-    assert type(scheduler).__name__ == TABLE[name].scheduler_class
-    for key, value in TABLE[name].changes.items():
-        assert scheduler.config[key] == value
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_each_call_gets_a_scheduler_of_its_own(name: str) -> None:
-    """Schedulers keep what the last steps gave, which must not reach the next call."""
-    assert make_scheduler(name, CONFIG) is not make_scheduler(name, CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -68,24 +51,6 @@ def test_each_call_gets_a_scheduler_of_its_own(name: str) -> None:
 def test_a_models_own_scheduler_is_recognised(config: dict[str, Any], name: str) -> None:
     """The one it was published with, or the plainest that fits if that is not on offer."""
     assert own_name(SD, config) == name
-
-
-def test_a_flow_is_recognised() -> None:
-    """One class serves two kinds of models; its configuration tells which."""
-    config = {
-        "_class_name": "DPMSolverMultistepScheduler",
-        "use_flow_sigmas": True,
-        "prediction_type": "flow_prediction",
-    }
-    assert own_name(FLUX, config) == "Flow DPM++ 2M"
-
-
-def test_only_what_fits_a_family_is_offered() -> None:
-    """A flow has no use for DDIM, nor Stable Diffusion for a flow's Euler."""
-    assert "DDIM" in names_for("noise")
-    assert "Flow Euler" not in names_for("noise")
-    assert "DDIM" not in names_for("flow")
-    assert names_for("consistency") == ("LCM",)
 
 
 def test_schedulers_that_ignore_generators_are_not_offered() -> None:

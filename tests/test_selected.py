@@ -47,18 +47,6 @@ def test_one_deletion_comes_back_at_once_and_nothing_else(
     assert thrown(studio.library) == {before.id}
 
 
-def test_a_deletion_of_what_is_not_there_changes_nothing(
-    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
-) -> None:
-    """All or none; the reason is for the status line."""
-    outcome = selected.on_trash(
-        Throw.model_validate({"pictures": [works[0][0].id, "f" * 32], "trashed": True}), ME
-    )
-    assert outcome.status is not None
-    assert outcome.status["key"] == "error_picture_unknown"
-    assert not thrown(studio.library)
-
-
 def test_favourites_are_marked_together(
     selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
@@ -123,16 +111,3 @@ def test_a_card_of_works_alike_is_all_of_them(
     assert set(went) == twins == thrown(studio.library)
     trash(selected, pictures=went, trashed=False)
     assert not thrown(studio.library)
-
-
-def test_tags_that_cannot_be_are_told(
-    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
-) -> None:
-    """The reason is for the status line, the tags that there are for the page; nothing changes."""
-    ids = [entry.id for entry in works[0]]
-    told = selected.on_mark(Mark.model_validate({"pictures": ids, "add": ["<b>night</b>"]}), ME)
-    assert told.library == {"tags": [{"tag": "<b>night</b>", "number": 2}]}
-    refused = selected.on_mark(Mark.model_validate({"pictures": ids, "add": ["x" * 99]}), ME)
-    assert refused.status is not None
-    assert refused.status["key"] == "error_tag_long"
-    assert {entry.tags for entry in studio.library.search("fox").entries} == {("<b>night</b>",)}

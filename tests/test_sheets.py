@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,14 +13,10 @@ from PIL import Image
 
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry, Lineage, Picture, new_id
-from seedgrid.core.recipe import NoiseShare, describe_mix
-from seedgrid.export import drawing
 from seedgrid.export.drawing import Block, Cell, draw, font_for, wrap
 from seedgrid.export.sheets import (
     blocks_of,
-    caption_of,
     is_matrix,
-    is_sheet,
     make_grid,
     write_grid,
     write_sheet,
@@ -95,39 +90,12 @@ def test_four_pictures_make_two_by_two() -> None:
     assert make_grid(images, count=4).tobytes() == sheet.tobytes()
 
 
-def test_a_table_has_its_rows_and_the_rest_stays_black() -> None:
-    """Rows are as many as asked for; five pictures leave one of six cells empty."""
-    images = [Image.new("RGB", (4, 2), COLOURS[0])] * 5
-
-    assert sheet_of(images[:4], rows=4).size == (4, 8)
-    assert sheet_of(images).size == (12, 4)
-    assert sheet_of(images).getpixel((11, 3)) == (0, 0, 0)
-
-
-def test_a_sheet_is_known_again(tmp_path: Path) -> None:
-    """It has no recipe and says why."""
-    with (tmp_path / "sheet.png").open("wb") as file:
-        write_grid(file, [Image.new("RGB", (4, 2), COLOURS[0])], count=1)
-
-    assert is_sheet(tmp_path / "sheet.png")
-
-
 def test_a_grid_is_drawn_in_its_order(library: Library) -> None:
     """Four cells, two by two, the first one at the top left."""
     page = drawn(a_grid(library))
 
     assert colours_of(page) == list(COLOURS)
     assert page.width == 2 * 256 + 60
-
-
-def test_labels_leave_ink_under_each_picture(library: Library) -> None:
-    """Under every cell something is written."""
-    entries = a_grid(library)[:1]
-
-    page = drawn(entries)
-
-    below = np.asarray(page.convert("L"))[-80:]
-    assert (below < 128).any()
 
 
 def test_prompts_times_seeds_are_a_matrix(library: Library) -> None:
@@ -144,16 +112,6 @@ def test_prompts_times_seeds_are_a_matrix(library: Library) -> None:
 
     red, green, blue, yellow = COLOURS
     assert colours_of(page) == [red, yellow, blue, green]
-
-
-def test_a_row_or_a_gap_is_no_matrix(library: Library) -> None:
-    """One prompt, one seed, or a missing cell are drawn as a grid."""
-    fox = [add(library, COLOURS[0], prompt="a fox", seed=seed) for seed in (1, 2)]
-    cat = add(library, COLOURS[1], prompt="a cat", seed=1)
-
-    assert not is_matrix(fox)
-    assert not is_matrix([fox[0], cat])
-    assert not is_matrix([*fox, cat])
 
 
 def test_a_lineage_shows_its_rounds_and_who_was_chosen(library: Library) -> None:
@@ -203,15 +161,6 @@ def test_a_poster_of_a_long_work_is_one_file(library: Library, tmp_path: Path) -
         assert "trainedAlgorithmicMedia" in english.text["XML:com.adobe.xmp"]
 
 
-def test_captions_speak_the_language_of_the_page() -> None:
-    """Seeds and shares of noise are said in it, words and settings stay as they were written."""
-    recipe = make_picture(seed=7).recipe
-    mixed = recipe.model_copy(update={"noise_mix": (NoiseShare(seed=11, weight=0.1),)})
-    assert caption_of(recipe, ", artsy", "zh") == "种子 7 · artsy"
-    assert caption_of(mixed, describe_mix(mixed), "ko") == "시드 7 · 시드 11의 10%"
-    assert caption_of(mixed, describe_mix(mixed), "none") == "seed 7 · 10% of seed 11"
-
-
 @pytest.mark.parametrize("per_round", [1, 4, 500])
 def test_a_thousand_pictures_stay_within_bounds(per_round: int) -> None:
     """The more there are, the smaller they are; what nobody could look at is refused."""
@@ -223,14 +172,6 @@ def test_a_thousand_pictures_stay_within_bounds(per_round: int) -> None:
     else:
         page = draw(blocks, columns=4)
         assert page.width * page.height <= 24_000_000
-
-
-def test_a_grid_of_large_pictures_is_made_smaller() -> None:
-    """A hundred of 2048 px were a gigabyte at once."""
-    images = (Image.new("RGB", (2048, 1024), COLOURS[0]) for _ in range(100))
-    grid = make_grid(images, count=100)
-    assert grid.width * grid.height <= 100_000_000
-    assert grid.width == 2 * grid.height
 
 
 def test_what_cannot_be_drawn_is_told(library: Library, tmp_path: Path) -> None:
@@ -258,33 +199,3 @@ def test_long_words_are_broken_and_cut() -> None:
     assert wrap("", 15, 500, 2) == []
     assert wrap("word " * 200, 15, 250, 2)[1].endswith("…")
     assert font.getlength("x") > 0
-
-
-def test_no_more_of_a_text_is_measured_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of a long prompt was measured for each line: a sheet of a thousand took a minute."""
-    measured: list[int] = []
-    getlength = drawing.Font.getlength
-
-    def counted(font: drawing.Font, text: str) -> float:
-        measured.append(len(text))
-        return getlength(font, text)
-
-    monkeypatch.setattr(drawing.Font, "getlength", counted)
-    counts = []
-    for text in ("fox " * 100, "fox " * 1250):
-        measured.clear()
-        wrap(text, 15, 250, 2)
-        counts.append(sum(measured))
-    assert counts[0] == counts[1]
-
-
-def test_words_in_common_are_read_no_further_than_they_are_common(library: Library) -> None:
-    """The words of a thousand long prompts were in memory at once."""
-    words = " ".join(f"w{number}" for number in range(800))
-    entries = [library.add(make_picture(seed=seed, prompt=f"{seed} {words}")) for seed in range(20)]
-    blocks_of(entries)  # The fonts are there now.
-    tracemalloc.start()
-    blocks_of(entries)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 20 * len(words) * 4

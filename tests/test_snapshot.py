@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from following import follow
 
 from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
@@ -71,33 +67,6 @@ def test_a_lost_picture_is_told_everywhere(
     assert {item["id"]: item["lost"] for item in found["items"]} == {lost.id: True, whole.id: False}
 
 
-def test_a_lost_picture_can_be_refined(
-    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
-) -> None:
-    """The recipe is enough to go on; the lost parent is not offered for comparing."""
-    lost = entries[0]
-    lost.path.unlink()
-    handlers = Handlers(studio, snapshots)
-    shown = handlers.on_refine(RoundPayload(vary=(", artsy",)), state_of(lost))
-    news = follow(handlers, shown.state and shown.state.model_dump(mode="json"))
-    assert news[-1].status["key"] == "status_done"
-    child = news[-1].stage["cells"][0]
-    assert (child["seed"], child["prompt"]) == (lost.recipe.seed, "a red fox, artsy")
-    card = handlers.on_pick(child["id"], state_of(lost)).picked
-    assert card is not None
-    assert card["parent"] is None
-
-
-def test_verifying_a_lost_picture_says_what_to_do(
-    studio: Studio, entries: tuple[Entry, ...]
-) -> None:
-    """The sentence names the picture and no path of the server."""
-    entries[0].path.unlink()
-    news = asyncio.run(verdicts(studio, entries[0].id, state_of(entries[0])))
-    assert [each["error"]["key"] for each in news] == ["error_picture_lost"]
-    assert str(studio.library_folder) not in str(news)
-
-
 def test_the_trash_is_marked_on_the_stage(
     studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
@@ -108,36 +77,6 @@ def test_the_trash_is_marked_on_the_stage(
     assert shown.picked is not None
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [False, True]
     assert shown.picked["trashed"] is True
-
-
-def test_the_trash_is_marked_though_the_run_is_still_known(
-    studio: Studio, snapshots: Snapshots
-) -> None:
-    """A reload asks the library, not the run, which only knows how its pictures were made."""
-    run = studio.start_grid(Request(prompt="a red fox", seeds=(1, 2), width=64, height=64))
-    entries = run.result()
-    studio.library.trash(entries[0].id)
-    state = PageState.model_validate(state_of(entries[1]) | {"run": run.id})
-    shown = snapshots.of(state).show()
-    assert shown.stage is not None
-    assert [cell["trashed"] for cell in shown.stage["cells"]] == [True, False]
-
-
-def test_a_run_that_ends_while_one_looks_is_still_shown(
-    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
-) -> None:
-    """The work was read before, the run is done after: its pictures come from the run then."""
-    run = studio.start_refine(entries[0], [", artsy"], owner="0" * 32)
-    lineage = run.jobs[0].lineage
-    state = PageState.model_validate(
-        state_of(entries[0]) | {"run": run.id, "round": lineage.round_id}
-    )
-    before = snapshots.of(state)
-    assert len(before.entries) in (2, 3)
-    run.result()
-    stage = before.stage({})
-    assert [cell["state"] for cell in stage["cells"]] == ["done"]
-    assert before.moved().stage({})["cells"] == stage["cells"]
 
 
 def test_a_round_in_the_trash_leaves_the_rail(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 import zipfile
@@ -15,23 +14,19 @@ import diffusers
 import numpy as np
 import pytest
 import torch
-from diffusers.pipelines.auto_pipeline import AUTO_IMAGE2IMAGE_PIPELINES_MAPPING
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from sweeping import rest_swept
 
-from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.errors import InputError
 from seedgrid.core.events import Step
-from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.recipe import Recipe
 from seedgrid.export.bundle import write_bundle
 from seedgrid.export.script import script
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
-from seedgrid.models.families import FAMILIES, family_of
-from seedgrid.models.registry import find
-from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.verify import claim_of, verify
@@ -135,15 +130,6 @@ def test_an_exported_bundle_holds_the_start(
     elsewhere.close()
 
 
-def test_every_family_that_diffusers_can_begin_from_a_picture_is_offered() -> None:
-    """By its own table; the others say that they paint from noise alone."""
-    theirs = {each.__name__ for each in AUTO_IMAGE2IMAGE_PIPELINES_MAPPING.values()}
-    for name in FAMILIES:
-        family = family_of(name)
-        renamed = name.replace("Pipeline", "Img2ImgPipeline")
-        assert family.from_start == (renamed if renamed in theirs else "")
-
-
 @pytest.fixture
 def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
     with Studio(library=tmp_path / "library", backend=backend) as studio:
@@ -158,17 +144,6 @@ def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:
     kept = studio.library.folder / "starts" / f"{recipe.start}.png"
     assert pixels_sha256(np.asarray(Image.open(kept))) == recipe.start
     assert studio.grid("a cat", "0", start=recipe.start, width=64, height=64)[0].recipe.start
-
-
-def test_a_picture_of_the_library_is_a_start(studio: Studio) -> None:
-    """By its id, also after its file was thrown away for good."""
-    parent = studio.grid("a fox", "0", width=64, height=64)[0]
-    child = studio.grid("a cat", "0", start=parent.id, strength=0.3, width=64, height=64)[0]
-    assert child.recipe.start == parent.pixels_sha256
-    studio.library.trash(parent.id)
-    studio.library.empty_trash()
-    again = studio.refine(child, [", artsy"], prompt="a dog")[0]
-    assert again.recipe.start == child.recipe.start
 
 
 @pytest.mark.parametrize(
@@ -190,36 +165,6 @@ def test_what_cannot_be_begun_is_refused(
     with pytest.raises(InputError) as caught:
         studio.grid("a fox", "0", width=64, height=64, **wanted)
     assert caught.value.code == code
-
-
-def test_a_start_that_is_gone_is_missed_by_name(studio: Studio, photo: Path) -> None:
-    """A deleted or altered file is never taken for another picture."""
-    grid = studio.grid("a fox", "0", start=photo, width=64, height=64)
-    path = studio.library.starts / f"{grid[0].recipe.start}.png"
-    Image.new("RGB", (90, 60)).save(path)
-    with pytest.raises(PictureError) as caught:
-        starts.pixels(grid[0].recipe.start)
-    assert caught.value.code == "start_missing"
-
-
-def _encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
-    target = io.BytesIO()
-    image.save(target, kind, **options)
-    return target.getvalue()
-
-
-def test_photographs_are_read_upright_opaque_and_not_too_large() -> None:
-    """A turned JPEG, transparency, and a picture larger than what can be painted."""
-    wide = Image.new("RGB", (40, 20), "red")
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    assert starts.read_picture(_encoded(wide, "JPEG", exif=exif)).shape == (40, 20, 3)
-    clear: Pixels = starts.read_picture(_encoded(Image.new("RGBA", (2, 2)), "PNG"))
-    assert clear.min() == 255
-    large = starts.read_picture(_encoded(Image.new("RGB", (4096, 100)), "WEBP"))
-    assert large.shape == (50, 2048, 3)
-    with pytest.raises(PictureError):
-        starts.read_picture(b"GIF89a nothing")
 
 
 def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> None:
@@ -277,13 +222,3 @@ def test_a_final_equals_the_plain_call(
         (final,) = run.result()
         plain = plain_start(folder, PIPELINES[name], [final.recipe], picked.path)
     np.testing.assert_array_equal(png.read_pixels(final.path), np.asarray(plain[0]))
-
-
-def test_a_model_that_knows_one_size_says_so(studio: Studio, backend: FakeBackend) -> None:
-    """The bundled one was measured to spoil what it enlarges."""
-    backend._card = replace(FAKE_CARD, enlarges=False)
-    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
-    with pytest.raises(InputError) as caught:
-        studio.final(picked)
-    assert caught.value.code == "final_model"
-    assert not find("bundled").card.enlarges

@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,24 +125,6 @@ def test_what_was_told_is_not_told_again() -> None:
     then = PageUpdate(stage={"epoch": 1}, status={"key": "b"}, rail=rail)
     parts = [set(each) for each in told("".join(written(first, then)))]
     assert parts == [{"stage", "status", "rail"}, {"stage", "status"}]
-
-
-def test_a_step_is_a_few_bytes_beside_its_previews(studio: Studio) -> None:
-    """What goes to the page does not grow with the steps, and a preview is small."""
-    handlers = make_answers(studio).handlers
-    shown = handlers.on_generate(replace(ASKED, steps="6"), {})
-    assert shown.state is not None
-    heard = follow(handlers, shown.state.model_dump(mode="json"))
-    for news, line in zip(heard, written(*heard), strict=True):
-        assert news.stage is not None
-        previews = [cell.get("preview", "") for cell in news.stage["cells"]]
-        assert max(map(len, previews)) < 8000
-        assert len(line) - sum(map(len, previews)) < 3000
-
-
-def test_silence_is_a_heartbeat() -> None:
-    """A proxy cuts a line on which nothing comes; a comment keeps it."""
-    assert written(PageUpdate(), PageUpdate()) == [": still here\n\n"] * 2
 
 
 def test_known_pictures_come_with_the_answer_to_the_click(

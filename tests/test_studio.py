@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from seedgrid.core.errors import (
     LibraryError,
     Notice,
     RunCancelled,
-    RunError,
 )
 from seedgrid.core.events import Step
 from seedgrid.core.request import Request
@@ -26,7 +24,7 @@ from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Studio, default_library, default_model
-from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.testing.fake import FakeBackend
 
 ROOT = Path(__file__).parent.parent
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
@@ -99,18 +97,6 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
     assert caught.value.code == "picture_lost"
 
 
-def test_a_matrix_is_prompts_by_seeds(studio: Studio) -> None:
-    """One row a prompt, one column a seed, all in one work."""
-    cells = studio.matrix(["a fox", "a cat"], "3, 5", **SMALL)
-    assert [(cell.prompt, cell.seed) for cell in cells] == [
-        ("a fox", 3),
-        ("a fox", 5),
-        ("a cat", 3),
-        ("a cat", 5),
-    ]
-    assert len({cell.lineage.work_id for cell in cells}) == 1
-
-
 def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
     """A PNG of another library can be refined; it joins this one, so that the tree is whole."""
     with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
@@ -119,21 +105,6 @@ def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
     parent_id = final.lineage.parent_id
     assert parent_id == png.read(file).lineage.picture_id
     assert studio.library.get(parent_id).recipe.seed == 4
-
-
-def test_finding_a_picture(studio: Studio, tmp_path: Path) -> None:
-    """By its id, by the beginning of its id, or by its file."""
-    picture = studio.grid("a fox", seeds=[4], **SMALL)[0]
-    assert studio.find(picture.id) == picture
-    assert studio.find(picture.id[:8]) == picture
-    assert studio.find(picture.save(tmp_path / "a.png")).id == picture.id
-
-
-@pytest.mark.parametrize("name", ["no-such.png", "0" * 32, "cafe"])
-def test_a_picture_that_is_not_there(studio: Studio, name: str) -> None:
-    """A missing file or id is an input error with its name."""
-    with pytest.raises(InputError, match=name):
-        studio.find(name)
 
 
 def test_bad_input_starts_nothing(tmp_path: Path, backend: FakeBackend) -> None:
@@ -185,25 +156,6 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     assert str(told).startswith("Computed in batches of 1, not 4")
 
 
-def test_a_width_that_was_asked_for_is_no_news(
-    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """New pictures are as narrow as the lock holds here too, and that is told; what was said stays.
-
-    Also where the number format is another than the model's: its own test counts.
-    """
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
-    small = Request(prompt="a fox", seeds=(1,), **SMALL)
-    advise(studio.resolve(small)[0], report_for(studio.resolve(small)[0], tested=2))
-    asked = studio.start_grid(replace(small, lock_width=4))
-    usual = studio.start_grid(small)
-    other = studio.start_grid(replace(small, dtype="bfloat16"))
-    runs = (asked, usual, other)
-    assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 2, 4]
-    told = Notice("width_lowered", width=2, usual=4)
-    assert [run.notices for run in runs] == [(), (told,), ()]
-
-
 def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
     """A stopped run raises for who waits; its finished pictures are in the library."""
     backend = FakeBackend(step_delay_s=0.01)
@@ -222,22 +174,6 @@ def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
     with Library(tmp_path) as library:
         assert {entry.id for entry in library.search().entries} == ids
     assert len(ids) == 4
-
-
-def test_a_failure_is_raised_to_who_waits(studio: Studio, backend: FakeBackend) -> None:
-    """A backend that fails raises from `grid`; the next grid works."""
-    backend.faults.append(Fault())
-    with pytest.raises(RunError):
-        studio.grid("a fox", **SMALL)
-    assert len(studio.grid("a fox", **SMALL)) == 4
-
-
-def test_a_sheet_is_two_by_two(studio: Studio) -> None:
-    """Four pictures make the guide's 2x2 image grid, row by row."""
-    grid = studio.grid("a fox", **SMALL)
-    sheet = np.asarray(grid.sheet())
-    assert sheet.shape == (128, 128, 3)
-    assert (sheet[64:, :64] == np.asarray(grid[2].image)).all()
 
 
 def test_defaults_come_from_the_environment(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pictures import make_lineage, make_picture
 
-from seedgrid.cli.program import main
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import (
     MAX_TAG_CHARACTERS,
@@ -17,7 +15,6 @@ from seedgrid.core.picture import (
     Entry,
     changed_tags,
     check_tag,
-    new_id,
 )
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
@@ -132,35 +129,3 @@ def test_each_order_goes_through_all_pages(
     assert "".join(str(work.cover.recipe.seed) for work in found) == works
     assert {work.cover.recipe.seed: work.times for work in found} == {0: 2, 1: 1, 2: 1}
     assert next(work.id for work in found if work.times == 2) == again.lineage.work_id
-
-
-def test_only_the_very_same_works_are_one(library: Library) -> None:
-    """A tree with one picture more, or other pixels of a recipe, stays by itself."""
-    root = library.add(make_picture(seed=1))
-    work = root.lineage.work_id
-    library.add(make_picture(seed=2, lineage=make_lineage(work_id=work)))
-    library.add_again((root, make_lineage()))
-    assert [found.times for found in library.works().works] == [1, 1]
-    twin = library.add_again((root, make_lineage()))[0]
-    assert [found.times for found in library.works().works] == [2, 1]
-    alike = library.alike(twin.lineage.work_id)
-    assert len(alike) == 2
-    assert work not in alike
-    library.trash(twin.id)
-    assert [found.times for found in library.works().works] == [1, 1]
-    assert library.alike(new_id())
-
-
-def test_tags_by_command(
-    library: Library, three: tuple[Entry, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Put on, listed, found, in an order."""
-    where = ["--library", str(library.folder)]
-    assert main(["library", "tag", three[0].id, three[2].id, "--add", "night", *where]) == 0
-    assert capsys.readouterr().out.splitlines() == [f"{three[n].id}  night" for n in (0, 2)]
-    assert main(["library", "tags", "--json", *where]) == 0
-    assert json.loads(capsys.readouterr().out) == {"tag": "night", "num_pictures": 2}
-    assert main(["library", "--tag", "#night", "--sort", "words", *where]) == 0
-    found = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in found] == [three[0].id, three[2].id]
-    assert main(["library", "tag", three[0].id, "--add", "x" * 99, *where]) == 2

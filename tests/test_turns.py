@@ -9,11 +9,11 @@ import pytest
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import InputError, RunError, SeedGridError
-from seedgrid.core.events import Cancelled, Done, Finished, Queued
+from seedgrid.core.events import Cancelled, Done, Finished
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import MAX_SHARES, Lora, NoiseShare, Recipe, Upscaler
-from seedgrid.core.speeds import Speeds, pixel_steps
+from seedgrid.core.recipe import Lora, Recipe, Upscaler
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Bounds, Engine
 from seedgrid.testing.fake import FakeBackend
@@ -72,20 +72,6 @@ def test_a_run_alone_is_not_interrupted(make_recipes: MakeRecipes) -> None:
         run.result(SOON_S)
         kinds = [type(event).__name__ for event in run.events(SOON_S)]
     assert kinds.count("Queued") == 1
-
-
-def test_the_position_falls_as_a_turn_begins(make_recipes: MakeRecipes) -> None:
-    """Who waits sees the queue go on, not only those who leave it."""
-    backend = Gated()
-    with Engine(backend, MemoryStore()) as engine:
-        runs = [engine.submit(plan_grid(make_recipes(steps=1)), owner=o, fresh=True) for o in "abc"]
-        assert backend.begun.acquire(timeout=SOON_S)
-        assert runs[2].next_events(0)[0] == (Queued(position=1),)
-        backend.may_paint.release()
-        assert backend.begun.acquire(timeout=SOON_S)
-        assert runs[2].next_events(0)[0] == (Queued(position=0),)
-        backend.may_paint.release(2)
-        runs[2].result(SOON_S)
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])
@@ -218,39 +204,6 @@ def test_steps_that_are_not_run_teach_nothing(
     assert speeds.estimate_s([one]) == pytest.approx(2.0)
     if short.upscaler is None:
         assert speeds.estimate_s([plain]) == pytest.approx(200.0)
-
-
-def test_a_start_with_lcm_is_no_shorter_than_it_may_be(make_recipes: MakeRecipes) -> None:
-    """Models made for it run every step from a start too: 50 at strength 0.02 passed for one."""
-    speeds, plain = Speeds(), make_recipes(steps=50)[0].replace(scheduler="LCM")
-    start = plain.replace(start="a" * 64, strength=0.02)
-    speeds.note(plain, 52.0, step_s=1.0)
-    assert pixel_steps(start) == pixel_steps(plain)
-    assert speeds.estimate_s([start]) == pytest.approx(52.0)
-    speeds.note(start, 3.0)  # Another model ran one step of them.
-    assert speeds.estimate_s([plain]) == pytest.approx(52.0)
-
-
-def test_noise_that_is_mixed_into_a_start_counts(make_recipes: MakeRecipes) -> None:
-    """Each share encodes the start anew: 256 of them counted as nothing."""
-    speeds, plain = Speeds(), make_recipes(steps=10)[0].replace(start="a" * 64)
-    speeds.note(plain, 12.0, step_s=1.0)
-    shares = tuple(NoiseShare(seed=seed, weight=0.1) for seed in range(MAX_SHARES))
-    mixed = plain.replace(noise_mix=shares)
-    assert speeds.estimate_s([mixed]) == pytest.approx(12.0 + MAX_SHARES)
-    with pytest.raises(InputError):
-        plain.replace(noise_mix=(*shares, shares[0]))
-
-
-def test_one_step_does_not_teach_what_many_take(make_recipes: MakeRecipes) -> None:
-    """Words and decoding counted as a step's: whoever asked for one step had others refused."""
-    speeds, many = Speeds(), make_recipes(steps=30)[0]
-    one = many.replace(num_inference_steps=1)
-    speeds.note(many, 33.0, step_s=1.0)
-    for _ in range(50):
-        speeds.note(one, 4.0)
-    assert speeds.estimate_s([many]) == pytest.approx(33.0)
-    assert speeds.estimate_s([one]) == pytest.approx(4.0)
 
 
 def test_what_has_to_be_loaded_counts(make_recipes: MakeRecipes) -> None:

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import threading
-import zipfile
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ import numpy as np
 import pytest
 from foreign_files import blank_png
 from pictures import make_picture
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png, png_chunks
@@ -115,21 +114,12 @@ def test_a_huge_picture_of_a_stranger_takes_no_more_than_it_may(tmp_path: Path) 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
     "a long EXIF block.png": lambda: ours_with(b"eXIf", b"MM\0*" + bytes(60 * 2**20)),
-    "a long text.png": lambda: ours_with(b"tEXt", b"parameters\0" + b"a" * (60 * 2**20)),
-    "packed XMP.png": lambda: ours_with(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + BOMB),
     "a packed record.png": lambda: ours_with(b"zTXt", b"seedgrid\0\0" + BOMB),
-    "a packed profile.png": lambda: ours_with(b"iCCP", b"a\0\0" + BOMB),
     "many packed texts.png": lambda: ours_with(b"zTXt", b"a\0\0" + SMALL_BOMB, count=9000),
     "many names.png": lambda: ours_with(b"tEXt", b"a" * 79 + b"\0" + bytes(6000), count=9000),
-    "texts of another.png": lambda: blank_png(
-        8, 8, colour=2, more=[png_chunks.Chunk(kind=b"zTXt", data=b"prompt\0\0" + BOMB)]
-    ),
     "many EXIF blocks.jpg": lambda: photo(segment(b"Exif\0\0" + bytes(65_000)) * 950),
-    "many empty parts.jpg": lambda: photo(b"\xff\xe1\0\2" * 4_000_000),
     "fields that share their bytes.jpg": lambda: photo(segment(shared_fields())),
     "a long EXIF block.webp": lambda: with_webp_block(b"EXIF", bytes(60 * 2**20)),
-    "long XMP.webp": lambda: with_webp_block(b"XMP ", bytes(60 * 2**20)),
-    "a bundle.zip": lambda: bundle_of(HOSTILE["a long EXIF block.png"]()),
 }
 """Files of which the metadata alone cost seconds of the interpreter, or gigabytes."""
 
@@ -144,7 +134,7 @@ def test_no_metadata_cost_more_than_their_file(tmp_path: Path) -> None:
     assert not {door: peak for door, (peak, *_) in costs.items() if peak > 256}
     assert not {door: calls for door, (*_, calls) in costs.items() if calls > 1_000_000}
     for name in HOSTILE:
-        if name.endswith(".png") and name not in ("a packed record.png", "texts of another.png"):
+        if name.endswith(".png") and name != "a packed record.png":
             assert costs[name, "read_claim"][1] == costs[name, "drop"][1] == "done", name
 
 
@@ -188,13 +178,6 @@ def with_webp_block(kind: bytes, data: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
 
-def bundle_of(data: bytes) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
-        bundle.writestr("it.png", data)
-    return target.getvalue()
-
-
 def test_heavy_pictures_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of pictures of 120 MB two fit into 256, the third waits, small ones do not."""
     monkeypatch.setenv("SEEDGRID_MAX_UNPACKED_MB", "256")
@@ -224,44 +207,8 @@ def test_heavy_pictures_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> 
     assert unpacking._room._bytes == 0
 
 
-def _scanned_again() -> bytes:
-    target = io.BytesIO()
-    Image.new("RGB", (3000, 3000)).save(target, "JPEG", progressive=True)
-    data = target.getvalue()
-    return data[:-2] + data[data.rindex(b"\xff\xda") : -2] * 200 + data[-2:]
-
-
-def _two_headers() -> bytes:
-    first, second = blank_png(10, 10, colour=2), blank_png(9000, 9000, colour=2)
-    return first[:33] + second[8:]
-
-
-def _animated() -> bytes:
-    marks = [("acTL", bytes([0, 0, 0, 2, 0, 0, 0, 0])), ("fcTL", bytes(26))]
-    more = [png_chunks.Chunk(kind=kind.encode(), data=data) for kind, data in marks]
-    return blank_png(5000, 5000, colour=6, more=more)
-
-
-def test_what_costs_more_than_its_size_says_is_refused() -> None:
-    """141 bytes of a JPEG are a walk over all its pixels, and a file may hold 400,000 of them."""
-    with pytest.raises(UnidentifiedImageError), unpacked(_scanned_again(), ("PNG", "JPEG")):
-        pass
-    with pytest.raises(PictureError):
-        starts.read_picture(_scanned_again())
-
-
-@pytest.mark.parametrize(("make", "side_px"), [(_two_headers, 10), (_animated, 5000)])
-def test_the_first_header_and_the_first_picture_count(
-    make: Callable[[], bytes], side_px: int
-) -> None:
-    """A second header, or an animation, for which Pillow makes room at once, is left out."""
-    with unpacked(make()) as image:
-        assert image.size == (side_px, side_px)
-        assert not getattr(image, "is_animated", False)
-
-
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-@pytest.mark.parametrize("how", range(1, 9))
+@pytest.mark.parametrize("how", [2, 6])
 def test_a_photograph_is_upright(kind: str, how: int) -> None:
     """It is turned as Pillow turns it, without Pillow reading its EXIF data."""
     image = Image.linear_gradient("L").crop((0, 0, 256, 128)).convert("RGB")
@@ -300,15 +247,6 @@ def test_pictures_of_every_kind_are_weighed(
         assert caught.value.code == "picture_large"
         monkeypatch.setenv("SEEDGRID_MAX_UNPACKED_MB", "none")
     assert starts.read_picture(target.getvalue()).shape == (2048, 2048, 3)
-
-
-def test_white_paper_band_by_band_is_white_paper() -> None:
-    """A picture with holes, larger than it may be and turned, comes out as it did at once."""
-    image = Image.effect_noise((300, 200), 80).convert("RGBA")
-    image.putalpha(Image.linear_gradient("L").resize(image.size))
-    at_once = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
-    assert unpacking.on_white(image).tobytes() == at_once.tobytes()
-    assert unpacking.as_rgb(image).tobytes() == image.convert("RGB").tobytes()
 
 
 def test_nobody_else_opens_pictures() -> None:

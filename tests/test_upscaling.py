@@ -11,13 +11,10 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 import torch
 from lora_files import lora_bytes
@@ -27,15 +24,12 @@ from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from upscaler_files import PlainCompact, plain_pixels, save_upscaler
 
-from seedgrid.cli import main
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
-from seedgrid.core.finals import cut
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.diffusion import upscaling
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
-from seedgrid.diffusion.upscaler_networks import FittingIntoMemory
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.models.upscalers import needs_spandrel as needs_spandrel_for
@@ -86,20 +80,6 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     assert known_upscalers() == ("2x-foxes",)
 
 
-@pytest.mark.usefixtures("fake", "library_folder")
-def test_the_command_line_says_what_it_takes_before_it_begins(
-    network: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """How much memory, in how many tiles: afterwards it is no help."""
-    main(["grid", "a fox", "--seeds", "3", "--size", "64", "--steps", "1"])
-    picked, _ = capsys.readouterr().out.split(maxsplit=1)
-    with redirect_stderr(sys.stdout):
-        assert main(["final", picked, "--upscaler", str(network)]) == 0
-    told, painted = capsys.readouterr().out.splitlines()
-    assert "enlarges the picture in tiles" in told
-    assert "seed 3" in painted
-
-
 def test_what_cannot_be_enlarged_is_refused(
     studio: Studio, picked: Entry, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,17 +103,6 @@ def test_what_cannot_be_enlarged_is_refused(
     assert known_upscalers() == ()
 
 
-def test_an_enlarged_picture_can_be_painted_over(
-    studio: Studio, picked: Entry, network: Path
-) -> None:
-    """Its pixels are a start like any others, and then the model paints again."""
-    (large,) = studio.final(picked, 2, upscaler=str(network))
-    (over,) = studio.final(large, 2, strengths=[0.5])
-    assert over.recipe.upscaler is None
-    assert over.recipe.start == large.pixels_sha256
-    assert int(over.recipe.num_inference_steps * 0.5) == 4
-
-
 def test_without_spandrel_one_sentence_says_what_to_install(
     network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,17 +112,6 @@ def test_without_spandrel_one_sentence_says_what_to_install(
         upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
     assert caught.value.code == "upscaler_library"
     assert "seedgrid[upscale]" in str(caught.value)
-
-
-def test_tiles_cover_a_picture_once() -> None:
-    """With a margin all around, but beyond the edges."""
-    covered = np.zeros((300, 130), int)
-    for tile in cut(130, 300):
-        covered[tile.top : tile.bottom, tile.left : tile.right] += 1
-        around = tile.with_margin(130, 300)
-        assert around.left == max(0, tile.left - 16)
-        assert around.bottom == min(300, tile.bottom + 16)
-    assert (covered == 1).all()
 
 
 @pytest.fixture
@@ -275,14 +233,6 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     assert large.recipe.upscaler != Upscaler(id="2x-changed", weights_sha256="0" * 64)
 
 
-@needs_spandrel
-def test_tensors_that_nobody_knows_are_no_network(network: Path) -> None:
-    """Of what spandrel does not recognise it is said so."""
-    with pytest.raises(ModelError) as caught:
-        upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
-    assert caught.value.code == "upscaler_unknown"
-
-
 def table(**entries: object) -> bytes:
     """Write a safetensors file that has only its table of contents."""
     text = json.dumps(entries).encode()
@@ -311,20 +261,3 @@ def test_what_a_hostile_file_says_of_its_layers_is_not_believed(
     path = tmp_path / "4x-foxes.safetensors"
     path.write_bytes(content)
     assert refused(take_upscaler, path) == "upscaler_damaged"
-
-
-def test_a_result_that_does_not_fit_is_refused_before_it_is_computed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Linux promises more memory than there is, and ends the process that believes it."""
-    image = torch.rand(1, 3, 8, 8)
-    with FittingIntoMemory():
-        assert torch.equal(image.expand(1_000_000, 3, 8, 8)[7], image[0])
-        assert torch.nonzero(image).shape[1] == 4
-        with pytest.raises(MemoryError):
-            torch.zeros(10**13)
-        with pytest.raises(MemoryError):
-            torch.arange(10**6)[:, None] - torch.arange(10**7)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
-    with FittingIntoMemory(), pytest.raises(MemoryError):
-        torch.cat([image, image])

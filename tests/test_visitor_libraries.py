@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from following import follow
-from pictures import make_lineage, make_picture
+from pictures import make_picture
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.core.picture import new_id
 from seedgrid.diffusion.backend import Placement
-from seedgrid.library import Library
 from seedgrid.storage import starts
-from seedgrid.storage.files import DELETING
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload
@@ -25,7 +20,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary, VisitorLibraries, family
+from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
 ANNA, BERT = (PageState(visitor=letter * 32).model_dump(mode="json") for letter in "ab")
@@ -57,22 +52,6 @@ def test_visitors_of_a_space_see_only_their_own(tmp_path: Path) -> None:
         paint(handlers, BERT)
         assert (count(actions, ANNA), count(actions, BERT)) == (1, 1)
     assert len(backend.calls) == 2
-
-
-def test_a_picture_is_found_with_its_round_and_its_work_without_the_trash(tmp_path: Path) -> None:
-    """What was thrown away is left out, but not where it is named itself."""
-    with Library(tmp_path) as library:
-        same = {"work_id": new_id(), "round_id": new_id()}
-        entries = tuple(
-            library.add(make_picture(seed=n, lineage=make_lineage(cell=n, **same))) for n in (0, 1)
-        )
-        assert family(library, entries[1].id, scope="round") == entries
-        assert family(library, entries[1].id, scope="picture") == entries[1:]
-        library.trash(entries[1].id)
-        assert family(library, entries[0].id, scope="work") == entries[:1]
-        named = family(library, entries[1].id, scope="work")
-        assert [entry.id for entry in named] == [entry.id for entry in entries]
-        assert family(library, "f" * 32, scope="work") == ()
 
 
 class Clock:
@@ -161,17 +140,6 @@ def test_a_library_opens_with_its_first_picture_from_many_threads(tmp_path: Path
         assert owner.file_of(entry.id) == entry.path
 
 
-def test_libraries_keep_nothing_open(tmp_path: Path, clock: Clock) -> None:
-    """Neither pictures nor looks of many visitors cost a descriptor for longer than they take."""
-    libraries = VisitorLibraries(tmp_path, clock=clock)
-    before = num_descriptors()
-    for number in range(12):
-        entry = libraries.of(visitor(number)).add(make_picture(seed=number))
-        assert family(libraries.of(visitor(number)), entry.id, scope="picture") == (entry,)
-        assert libraries.of(visitor(number)).get(entry.id) == entry
-    assert num_descriptors() <= before
-
-
 def fill(libraries: VisitorLibraries, *, count: int) -> None:
     for number in range(count):
         libraries.of(visitor(number)).add(make_picture(seed=number))
@@ -252,53 +220,3 @@ def test_who_has_too_much_has_nobodys_pictures_deleted(tmp_path: Path, clock: Cl
     clock.now_s = 3600.0
     assert paint_until_refused(libraries, [visitor(0)], "10.0.0.1") == "visitor_share"
     assert libraries.of(visitor(1)).file_of(entry.id) == entry.path
-
-
-def test_nobody_waits_while_what_somebody_left_is_deleted(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Thousands of files were deleted under the lock that every click takes."""
-    may_end = threading.Event()
-
-    def held(path: Path, ignore_errors: bool = False) -> None:
-        if path.parent == tmp_path:
-            assert threading.current_thread() is not threading.main_thread()
-            assert may_end.wait(60)
-        remove(path, ignore_errors)
-
-    remove = shutil.rmtree
-    monkeypatch.setattr(shutil, "rmtree", held)
-    libraries = VisitorLibraries(tmp_path, away_s=60.0, clock=clock)
-    library = libraries.of(visitor(0))
-    library.add(make_picture())
-    clock.now_s = 61.0
-    back = libraries.of(visitor(0)).add(make_picture())  # The folder is theirs anew, at once.
-    may_end.set()
-    for thread in threading.enumerate():
-        if thread.name == DELETING:
-            thread.join()
-    assert not list(tmp_path.glob("gone-*"))
-    assert libraries.of(visitor(0)).file_of(back.id) == back.path
-    assert back.path.is_file()
-
-
-def test_an_emptied_trash_makes_room(tmp_path: Path) -> None:
-    """What was deleted counted on until its visitor stayed away."""
-    libraries = VisitorLibraries(tmp_path, max_bytes=30_000)
-    library = libraries.of(visitor(0))
-    entries = [library.add(make_picture(seed=seed)) for seed in range(6)]
-    with pytest.raises(LibraryError):
-        library.check_room([])
-    library.trash(*(entry.id for entry in entries[1:]))
-    assert library.empty_trash() == 5
-    library.check_room([])
-    libraries.of(visitor(1)).add(make_picture())
-    assert library.file_of(entries[0].id) == entries[0].path
-    assert library.file_of(entries[1].id) is None
-
-
-@pytest.mark.parametrize("visitor", ["a" * 32, "b" * 32])
-def test_at_home_there_is_one_library(tmp_path: Path, visitor: str) -> None:
-    """Whoever looks, it is the studio's."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        assert OneLibrary(studio).of(visitor) is studio.library

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
-from concurrent.futures import Future
 from pathlib import Path
 
 import httpx
-import pytest
 from gradio_client import Client, handle_file
 from serving import serve
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.errors import RunCancelled
 from seedgrid.core.plan import plan_grid
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
@@ -24,8 +20,7 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.waiting import StepWatch, followed, steps_of
-from seedgrid.web.server.who import network_of
+from seedgrid.web.server.waiting import followed
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -108,36 +103,3 @@ def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
         last = asyncio.run(asyncio.wait_for(verify(), SOON_S))[-1]
     assert isinstance(last, dict)
     assert last["error"]["key"] == "error_run_cancelled"
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2:bbbb::2", "2001:db8:1:2::/64"),
-        ("testclient", "testclient"),
-        (None, ""),
-    ],
-)
-def test_an_address_is_a_household(address: str | None, network: str) -> None:
-    """IPv6 gives every household so many addresses that each call could have its own."""
-    assert network_of(address) == network
-
-
-def test_a_task_that_fails_is_no_stack_trace_in_the_log() -> None:
-    """Whoever follows it asks for its error; asyncio logged each stopped verify besides."""
-    logged: list[object] = []
-
-    async def follow() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, said: logged.append(said))
-        future: Future[int] = Future()
-        async for _ in steps_of(future, StepWatch()):
-            future.set_exception(RunCancelled("run_cancelled"))
-        assert isinstance(future.exception(), RunCancelled)
-        gc.collect()
-
-    asyncio.run(follow())
-    gc.collect()
-    assert logged == []

@@ -54,19 +54,6 @@ def test_what_ends_a_thread_ends_only_the_run(
         assert len(after.result(SOON_S)) == 1
 
 
-def test_what_ends_a_thread_in_the_library_ends_only_the_run(make_recipes: MakeRecipes) -> None:
-    """Saving has a thread of its own, and the same promise."""
-    store = MemoryStore()
-    store.error = SystemExit()  # type: ignore[assignment] # what no thread should raise
-    with Engine(FakeBackend(), store) as engine:
-        run = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        with pytest.raises(RunError):
-            run.result(SOON_S)
-        store.error = None
-        after = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        assert len(after.result(SOON_S)) == 1
-
-
 @pytest.mark.parametrize(("num_steps", "patience"), [(2, SHORT), (0, SILENT)])
 def test_a_painter_that_hangs_is_told_to_all_who_wait(
     make_recipes: MakeRecipes, num_steps: int, patience: Patience

@@ -130,6 +130,7 @@ def test_weighed_pictures_are_those_of_a_plain_call(
     assert not np.array_equal(unweighed[0], painted[0])
 
 
+@pytest.mark.sweep
 def test_the_bundles_script_weighs_words_too(
     model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from seedgrid.core.advice import advise
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.errors import InputError
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.variations import refine
 from seedgrid.formats.links import link_query, read_link
@@ -110,13 +109,6 @@ def test_the_recipe_keeps_what_was_typed_and_what_was_painted(card: ModelCard) -
     link = read_link(link_query(recipe))
     assert link is not None
     assert resolve(link, forgetful) == (recipe,)
-
-
-def test_what_is_too_long_when_it_is_translated_is_refused(card: ModelCard) -> None:
-    """Four thousand letters became twelve thousand, and pydantic's error a crash of the click."""
-    with pytest.raises(InputError) as caught:
-        resolve(Request(prompt="猫" * 4000, seeds=(1,)), card)
-    assert (caught.value.code, caught.value.field) == ("prompt_long", "prompt")
 
 
 def test_a_refinement_appends_to_both(card: ModelCard, words: Vocabulary) -> None:

@@ -1,4 +1,4 @@
-"""The library's commands: list it, tag, repair what is wrong with it, and take pictures in."""
+"""The library's commands: list it, repair what is wrong with it, and take pictures in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from seedgrid.formats.importers.imported import Imported
     from seedgrid.library.take_in import Taken
 
-app = typer.Typer(help="List the library, tag what is in it; `library check` finds and repairs.")
+app = typer.Typer(help="List the library; `library check` finds and repairs.")
 
 
 @app.callback(invoke_without_command=True)
@@ -55,38 +55,6 @@ def library(
                 time = entry.lineage.created_at[:16]
                 lost = "  (its file is lost)" if entry.lost else ""
                 say(f"{entry.id}  {time}  seed {entry.recipe.seed}  {words}{lost}")
-
-
-@app.command("tag")
-def tag(
-    context: typer.Context,
-    pictures: Annotated[list[str], typer.Argument(metavar="PICTURE…", help="Library ids.")],
-    add: Annotated[list[str] | None, typer.Option(help="A tag to put on; repeat it.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="One to take off; repeat it.")] = None,
-    library: options.Library = None,
-    json: options.Json = False,
-) -> None:
-    """Put tags on pictures and take others off; all pictures with a tag are a collection."""
-    with Studio(library=library or context.obj) as studio:
-        ids = [studio.library.find(name).id for name in pictures]
-        for entry in studio.library.tag(ids, add=add or (), remove=remove or ()):
-            if json:
-                say_json(picture_row(entry) | _marks(entry))
-            else:
-                say(f"{entry.id}  {', '.join(entry.tags)}")
-
-
-@app.command("tags")
-def tags(
-    context: typer.Context, library: options.Library = None, json: options.Json = False
-) -> None:
-    """List the tags, the most used first, and how many pictures have each."""
-    with Studio(library=library or context.obj) as studio:
-        for each in studio.library.collections():
-            if json:
-                say_json(asdict(each))
-            else:
-                say(f"{each.num_pictures:6}  {each.tag}")
 
 
 @app.command("check")

@@ -1,4 +1,4 @@
-"""The command about models and LoRAs: what is here, what to begin with, fetch, delete."""
+"""The command about models and LoRAs: what is here, fetch, delete."""
 
 from __future__ import annotations
 
@@ -33,17 +33,11 @@ def models(
         str | None,
         typer.Option(metavar="FILE", help="Fetch the configurations that this one file lacks."),
     ] = None,
-    first: Annotated[
-        bool, typer.Option("--first", help="List good first models to fetch, one of each family.")
-    ] = False,
     json: options.Json = False,
 ) -> None:
     """List the models and LoRAs on this machine; fetch one, or delete one."""
     with Studio() as studio:
         manager = studio.model_manager
-        if first:
-            _list_first(manager, json)
-            return
         if delete is not None:
             freed = manager.delete(delete)
             complain(f"Deleted {delete}: {size_text(freed)} are free again.")
@@ -77,28 +71,6 @@ def _download(manager: ModelManager, hub_id: str) -> None:
             manager.stop(hub_id)  # One that has ended is not touched.
     if now.error is not None:
         raise now.error
-
-
-_USES = {
-    "fast": ", fast",
-    "text": ", text in pictures",
-    "small": ", little memory",
-    "loras": ", many LoRAs",
-}
-
-
-def _list_first(manager: ModelManager, json: bool) -> None:
-    for each in manager.first():
-        if json:
-            say_json(each.model_dump())
-            continue
-        use = _USES.get(each.use, "")
-        terms = ", after agreeing to its terms" if each.gated else ""
-        say(
-            f"{each.id:<48} {each.family}{use}, {each.size},"
-            f" about {each.download_gb:g} GB to fetch, {each.memory_gb:g} GB of memory,"
-            f" {each.licence}{terms}"
-        )
 
 
 def _say_line(managed: ManagedModel) -> None:

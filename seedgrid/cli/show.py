@@ -131,17 +131,11 @@ def verify(
         str | None, typer.Option(help="Where to compute; default: as in the passport.")
     ] = None,
     library: options.Library = None,
-    rehash: Annotated[
-        bool, typer.Option("--rehash", help="Read the models' weights again, every byte.")
-    ] = False,
     json: options.Json = False,
 ) -> None:
     """Run the recipes again and compare. Exit 1 when a picture is not what its recipe makes."""
-    from seedgrid.models import digests
     from seedgrid.verify import WORDS
 
-    if rehash:
-        digests.forget()
     with Studio(library=library) as studio:
         is_alone = len(pictures) == 1
         found = [pair for name in pictures for pair in _expand(studio, name, is_alone=is_alone)]

@@ -95,7 +95,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """A watch for whoever does not look: it stops nothing until `cancelled` is set."""
+    """A watch for who does not look: it stops nothing until `cancelled` is set."""
 
     cancelled = False
 
@@ -178,13 +178,6 @@ class Backend(Protocol):
         """Return what a trial found of portable arithmetic where a recipe would be painted.
 
         It takes some seconds and is remembered by passport.
-        """
-
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's and its LoRAs' weights with what a recipe names.
-
-        Raises:
-            ModelError: `model_changed` or `lora_changed`.
         """
 
     def close(self) -> None:

@@ -72,10 +72,6 @@ class DeferredBackend:
         """Return what a trial found of portable arithmetic here; remembered by passport."""
         return self._painter().try_portable(recipe, placement)
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
-        registry.rehash(recipe)
-
     def close(self) -> None:
         """Let go of models and memory."""
         for backend in (self._diffusers, self._enlarging):

@@ -14,17 +14,13 @@ sets much of this for good, and its `disable` twin restores only a part.
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.modules import module
-from torch.overrides import _get_current_function_mode_stack
-from torch.utils._device import DeviceContext
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from seedgrid.core.errors import DeviceError, InputError
 from seedgrid.core.recipe import Determinism, Recipe
@@ -55,15 +51,8 @@ def determinism(level: Determinism) -> Iterator[None]:
     """
     if level == "strict":
         prepare_cublas()
-    values = _LEVELS[level]
-    before = [(switch, switch.read()) for switch in _switches() if switch.name in values]
-    try:
-        for switch, _ in before:
-            switch.set(values[switch.name])
+    with _held(_LEVELS[level]):
         yield
-    finally:
-        for switch, value in before:
-            switch.set(value)
 
 
 @contextmanager
@@ -73,48 +62,42 @@ def restored(states: Sequence[tuple[str, str]]) -> Iterator[None]:
     Args:
         states: Names and values; unknown names and values of another kind are left out.
     """
-    values = dict(states)
+    texts = dict(states)
+    now = {switch.name: switch.read() for switch in _switches() if switch.name in texts}
+    with _held({name: _parsed(texts[name], like=value) for name, value in now.items()}):
+        yield
+
+
+@contextmanager
+def _held(values: Mapping[str, Any]) -> Iterator[None]:
+    """Set switches by their names, and put them back; None leaves one as it is."""
     before = [(switch, switch.read()) for switch in _switches() if switch.name in values]
     try:
-        for switch, value in before:
-            old = _parsed(values[switch.name], like=value)
-            if old is not None and old != value:
-                switch.set(old)
+        for switch, _ in before:
+            if values[switch.name] is not None:
+                switch.set(values[switch.name])
         yield
     finally:
         for switch, value in before:
-            switch.set(value)
+            if value is not None:
+                switch.set(value)
 
 
-def _parsed(text: str, *, like: object) -> bool | int | str | None:
-    """Return a switch's value from its text; None when it is no value of that kind."""
+def _parsed(text: str, *, like: object) -> Any:
+    """Return a switch's value from its text; the one it has where that is none of its kind."""
     if isinstance(like, bool):
-        return {"true": True, "false": False}.get(text)
+        return {"true": True, "false": False}.get(text, like)
     if isinstance(like, int):
-        return int(text) if text in {"0", "1", "2"} else None
-    return text if text in _PRECISIONS else None
+        return int(text) if text in {"0", "1", "2"} else like
+    return text if text in _PRECISIONS else like
 
 
 def in_force() -> dict[str, str]:
-    """Return every switch as it is at this moment; with CUDA, what cuBLAS was started with too.
-
-    And hooks and modes of a script around us, which may change whatever is computed: only if any.
-    """
+    """Return every switch as it is at this moment; with CUDA, what cuBLAS was started with too."""
     states = {switch.name: str(switch.read()).lower() for switch in _switches()}
-    states |= {name: str(count) for name, count in _strangers().items() if count}
     if torch.cuda.is_available():
         states["cublas_workspace"] = os.environ.get(CUBLAS_VARIABLE, "not set")
     return states
-
-
-def _strangers() -> dict[str, int]:
-    """Count what others put between every module, or every operation, and its result."""
-    hooks = (module._global_forward_pre_hooks, module._global_forward_hooks)
-    modes = (*_get_current_function_mode_stack(), *_get_current_dispatch_mode_stack())
-    return {
-        "module_hooks": sum(map(len, hooks)),
-        "torch_modes": sum(not isinstance(mode, DeviceContext) for mode in modes),
-    }
 
 
 def prepare_cublas() -> None:
@@ -129,71 +112,8 @@ def prepare_cublas() -> None:
     os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE
 
 
-def _attribute(name: str, owner: Any, attribute: str) -> Switch:
-    return Switch(
-        name=name,
-        read=lambda: getattr(owner, attribute),
-        set=lambda value: setattr(owner, attribute, value),
-    )
-
-
-def _unless_mixed(read: Callable[[], Any]) -> Callable[[], Any]:
-    """Read an older precision switch; None when it and the newer ones were set to contradict."""
-
-    def guarded() -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch 2.9 calls these names deprecated.
-            try:
-                return read()
-            except RuntimeError:
-                return None
-
-    return guarded
-
-
-def _quietly(write: Callable[[Any], None]) -> Callable[[Any], None]:
-    def quiet(value: Any) -> None:
-        if value is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                write(value)
-
-    return quiet
-
-
-def _precision_switches() -> list[Switch]:
-    """Return the precision of float32 arithmetic: the older names first, then the newer.
-
-    torch 2.9 and newer have `fp32_precision` for each backend and operation, and raise when the
-    older names are read while the two contradict each other; so both are set, and put back, in
-    this order, because setting an older one also sets the newer.
-    """
-    backends: Any = torch.backends
-    older = [
-        Switch(
-            name="float32_matmul_precision",
-            read=_unless_mixed(torch.get_float32_matmul_precision),
-            set=_quietly(torch.set_float32_matmul_precision),
-        ),
-        Switch(
-            name="cudnn_tf32",
-            read=_unless_mixed(lambda: backends.cudnn.allow_tf32),
-            set=_quietly(lambda value: setattr(backends.cudnn, "allow_tf32", value)),
-        ),
-    ]
-    if not hasattr(backends.cudnn, "conv"):
-        return older
-    return [
-        *older,
-        _attribute("matmul_precision", backends.cuda.matmul, "fp32_precision"),
-        _attribute("cudnn_conv_precision", backends.cudnn.conv, "fp32_precision"),
-        _attribute("cudnn_rnn_precision", backends.cudnn.rnn, "fp32_precision"),
-        _attribute("onednn_matmul_precision", backends.mkldnn.matmul, "fp32_precision"),
-        _attribute("onednn_conv_precision", backends.mkldnn.conv, "fp32_precision"),
-    ]
-
-
 def _switches() -> list[Switch]:
+    backends: Any = torch.backends
     return [
         Switch(
             name="deterministic_algorithms",
@@ -203,24 +123,74 @@ def _switches() -> list[Switch]:
         _attribute(
             "fill_uninitialized_memory", torch.utils.deterministic, "fill_uninitialized_memory"
         ),
-        *_ways_of_computing(),
-        _attribute("cudnn_benchmark", torch.backends.cudnn, "benchmark"),
-        _attribute("cudnn_deterministic", torch.backends.cudnn, "deterministic"),
-        *_precision_switches(),
+        # What chooses other code: oneDNN or torch's own kernels, autocast to another format.
+        _attribute("onednn", backends.mkldnn, "enabled"),
+        *map(_autocast, _AUTOCAST),
+        _attribute("cudnn_benchmark", backends.cudnn, "benchmark"),
+        _attribute("cudnn_deterministic", backends.cudnn, "deterministic"),
+        *_precision_switches(backends),
     ]
 
 
-def _ways_of_computing() -> list[Switch]:
-    """Return what chooses other code: oneDNN or torch's own kernels, autocast to another format."""
+def _precision_switches(backends: Any) -> list[Switch]:
+    """Return the precision of float32 arithmetic: the older names first, then the newer.
 
-    def autocast(device: str) -> Switch:
-        return Switch(
-            name=f"autocast_{device}",
-            read=lambda: torch.is_autocast_enabled(device),
-            set=lambda value: torch.set_autocast_enabled(device, value),
-        )
+    torch 2.9 and newer have `fp32_precision` for each backend and operation, and raise when the
+    older names are read while the two contradict each other; so both are set, and put back, in
+    this order, because setting an older one also sets the newer.
+    """
+    older = [
+        Switch(
+            name="float32_matmul_precision",
+            read=_quietly(torch.get_float32_matmul_precision),
+            set=_quietly(torch.set_float32_matmul_precision),
+        ),
+        Switch(
+            name="cudnn_tf32",
+            read=_quietly(lambda: backends.cudnn.allow_tf32),
+            set=_quietly(lambda value: setattr(backends.cudnn, "allow_tf32", value)),
+        ),
+    ]
+    if not hasattr(backends.cudnn, "conv"):
+        return older
+    newer = {
+        "matmul_precision": backends.cuda.matmul,
+        "cudnn_conv_precision": backends.cudnn.conv,
+        "cudnn_rnn_precision": backends.cudnn.rnn,
+        "onednn_matmul_precision": backends.mkldnn.matmul,
+        "onednn_conv_precision": backends.mkldnn.conv,
+    }
+    return older + [_attribute(name, owner, "fp32_precision") for name, owner in newer.items()]
 
-    return [_attribute("onednn", torch.backends.mkldnn, "enabled"), *map(autocast, _AUTOCAST)]
+
+def _attribute(name: str, owner: Any, attribute: str) -> Switch:
+    return Switch(
+        name=name,
+        read=lambda: getattr(owner, attribute),
+        set=lambda value: setattr(owner, attribute, value),
+    )
+
+
+def _autocast(device: str) -> Switch:
+    return Switch(
+        name=f"autocast_{device}",
+        read=lambda: torch.is_autocast_enabled(device),
+        set=lambda value: torch.set_autocast_enabled(device, value),
+    )
+
+
+def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Call an older name of torch's, deprecated in 2.9; None where it contradicts the newer."""
+
+    def quiet(*values: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return call(*values)
+            except RuntimeError:
+                return None
+
+    return quiet
 
 
 _AUTOCAST: Final = ("cpu", "cuda")
@@ -247,8 +217,6 @@ _LEVELS: Final[dict[Determinism, dict[str, Any]]] = {
     "seeded": _SEEDED,
     "strict": _STRICT,
 }
-
-
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
     "flash": SDPBackend.FLASH_ATTENTION,

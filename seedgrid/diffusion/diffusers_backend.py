@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import torch
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import ModelError, RunError
+from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
@@ -29,7 +28,7 @@ from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import Result, within_memory
 from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
+from seedgrid.diffusion.pipeline_cache import PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
@@ -110,10 +109,6 @@ class DiffusersBackend:
             device = self._pipelines.get(recipe, placement).device
             return try_portable(device, current_passport(device, placement))
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
-        registry.rehash(recipe)
-
     def close(self) -> None:
         """Let go of models and memory."""
         self._pipelines.clear()
@@ -156,9 +151,7 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             passport = current_passport(loaded.device, placement, bool(first.loras))
             part.noise(lambda: loaded.preview.of_noise(recipes))
-            with self._untouched(loaded, first):
-                shortcuts = self._shortcuts(first, passport)
-                found = paint_batch(recipes, loaded, part, shortcuts, guide)
+            found = paint_batch(recipes, loaded, part, self._shortcuts(first, passport), guide)
         for recipe, (outcome, way) in zip(recipes, found, strict=True):
             if not isinstance(outcome, RunError):
                 way.pixels = outcome
@@ -214,21 +207,7 @@ class DiffusersBackend:
                 output = call_pipeline(batch, loaded, watch, [watching])
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
-            with self._untouched(loaded, recipe):
-                return run_probe(recipe, compute, watch, family=loaded.files.family)
-
-    @contextmanager
-    def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
-        """Let nothing out of the block that was computed while files were touched."""
-        try:
-            yield
-        finally:
-            has_changed = loaded.has_changed
-            if has_changed:  # Nobody knows of whose weights is what was remembered.
-                self._text_cache = TextCache()
-                self._ways = WayMemory()
-        if has_changed:
-            raise ModelError("model_touched", value=recipe.model.id)
+            return run_probe(recipe, compute, watch, family=loaded.files.family)
 
     def _shortcuts(self, recipe: Recipe, passport: Passport) -> list[CallContext]:
         """Return quicker ways to the same bits, with all that may change those bits named."""

@@ -45,7 +45,7 @@ class PartWatch:
     """Follows one of several batches that are painted one after another, as a part of them.
 
     Args:
-        watch: Of whoever waits for the last of them.
+        watch: Of the last of them.
         later: How many steps come after this batch.
         halt: How many steps of it are run; 0 for all.
         before: What came before it.

@@ -27,7 +27,7 @@ from seedgrid.diffusion.loading import reported_loading
 from seedgrid.diffusion.loras import add_loras
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
-from seedgrid.models.digests import file_digest, states
+from seedgrid.models.digests import states
 from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.loras import recorded_lora
@@ -168,7 +168,6 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         pipeline = _read_pipeline(pipeline_class, files, dtype)
     with quiet_diffusers():  # It tells of each part for which a LoRA has no layers.
         add_loras(pipeline, recipe, loras)
-    _check_weights(files, loras, recipe)  # Somebody may have written into them meanwhile.
     pipeline.set_progress_bar_config(disable=True)
     preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)
@@ -185,18 +184,6 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
 
 def _states(files: ModelFiles, loras: Sequence[Path]) -> tuple[str, ...]:
     return states(files.files | {str(path): path for path in loras})
-
-
-def _check_weights(files: ModelFiles, loras: Sequence[Path], recipe: Recipe) -> None:
-    try:
-        is_same = files.digest() == recipe.model.weights_sha256
-    except OSError:  # Gone, or no longer to be read.
-        is_same = False
-    if not is_same:
-        raise ModelError("model_changed", value=recipe.model.id)
-    for lora, path in zip(recipe.loras, loras, strict=True):
-        if not path.is_file() or file_digest(path) != lora.weights_sha256:
-            raise ModelError("lora_changed", value=lora.id)
 
 
 def _pipeline_class(family: Family) -> Any:

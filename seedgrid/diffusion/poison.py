@@ -7,7 +7,7 @@ picture's size, and near ones, which are the own picture a little louder. `Poiso
 to each part of a pipeline.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +20,9 @@ from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
 
 Kind = Literal["nan", "huge", "ordinary", "near"]
-WILD: Final[tuple[Kind, ...]] = ("nan", "huge")
-MILD: Final[tuple[Kind, ...]] = ("near", "ordinary")
+Kinds = tuple[Kind, ...]
+WILD: Final[Kinds] = ("nan", "huge")
+MILD: Final[Kinds] = ("near", "ordinary")
 
 BETWEEN: Final = "between the parts"
 _DECODER: Final = "decoder"
@@ -47,7 +48,7 @@ class Batch:
 
     width: int
     own: int
-    kinds: tuple[Kind, ...]
+    kinds: Kinds
     pace: int = 1
     has_lists: bool = False
 
@@ -59,7 +60,7 @@ class Batch:
         """Return the own rows (k, …) of a tensor (k W, …), a copy."""
         return tensor[self.own :: self.width].clone()
 
-    def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Sequence[Kind] = ()) -> torch.Tensor:
+    def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Kinds = ()) -> torch.Tensor:
         """Return a tensor (k W, …) with poisoned neighbours, a copy laid out in memory alike.
 
         Args:
@@ -137,31 +138,24 @@ class PoisonedGrid:
 
     def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
         """Poison what a denoiser is given; positions and masks stay as they are."""
-        rows = _tensors_in((args, kwargs), self._batch)[0]
-        if not self._batch.is_of(rows):
+        sizes = self._sizes((args, kwargs))
+        if not sizes:
             return None
         turn = self._turn(name)
-        sizes = {rows.shape[0], self._batch.width}
         self._see(BETWEEN, self._own((args, kwargs), sizes))
-
-        def poison(tensor: torch.Tensor) -> torch.Tensor:
-            is_rows = tensor.ndim > 0 and tensor.shape[0] in sizes and self._batch.is_of(tensor)
-            return self._batch.poisoned(tensor, turn) if is_rows else tensor
-
         named = {
-            key: value if key.endswith(_NOT_ROWS) else _mapped(value, poison, self._batch)
+            key: value if key.endswith(_NOT_ROWS) else self._poisoned(value, turn, sizes)
             for key, value in kwargs.items()
         }
-        return _mapped(args, poison, self._batch), named
+        return self._poisoned(args, turn, sizes), named
 
     def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
         """Look at what a denoiser made, and at what it may have written into its inputs."""
-        rows = _tensors_in((args, kwargs), self._batch)[0]
-        if not self._batch.is_of(rows):
+        sizes = self._sizes((args, kwargs))
+        if not sizes:
             return None
-        sizes = {rows.shape[0], self._batch.width}
         self._see(f"denoiser ({name})", self._own((output, args, kwargs), sizes))
-        return self._after(name, output)
+        return self._poisoned(output, self._turns[name])
 
     def _decoding(self, decode: Callable[..., Any]) -> Callable[..., Any]:
         def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -171,31 +165,35 @@ class PoisonedGrid:
             self._see(BETWEEN, [self._batch.own_rows(latents)])
             output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
             self._see(_DECODER, self._own(output, {len(latents)}))
-            return self._after("vae", output)
+            # Of decoded NaN no safety checker can make bytes.
+            kinds = tuple(kind for kind in self._batch.kinds if kind != "nan")
+            return self._poisoned(output, turn, kinds=kinds)
 
         return watched
+
+    def _sizes(self, given: Any) -> set[int]:
+        """Return how many rows the tensors of a call may have; nothing where it is of no batch."""
+        rows = _tensors_in(given, self._batch)[0]
+        return {rows.shape[0], self._batch.width} if self._batch.is_of(rows) else set()
+
+    def _poisoned(
+        self, value: Any, turn: int, sizes: Container[int] = range(1 << 30), kinds: Kinds = ()
+    ) -> Any:
+        """Return a value of any nesting, the tensors with so many rows in it poisoned."""
+
+        def poison(tensor: torch.Tensor) -> torch.Tensor:
+            is_rows = self._batch.is_of(tensor) and len(tensor) in sizes
+            return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
+
+        return _mapped(value, poison, self._batch)
 
     def _own(self, value: Any, sizes: set[int]) -> list[torch.Tensor]:
         """Return the own rows of all numbers of the batch."""
         return [
             self._batch.own_rows(tensor)
             for tensor in _tensors_in(value, self._batch)
-            if tensor.ndim > 0
-            and tensor.is_floating_point()
-            and tensor.shape[0] in sizes
-            and self._batch.is_of(tensor)
+            if tensor.is_floating_point() and self._batch.is_of(tensor) and len(tensor) in sizes
         ]
-
-    def _after(self, name: str, output: Any) -> Any:
-        """Poison what a part made; of decoded NaN no safety checker can make bytes."""
-        turn = self._turns[name]
-        kinds = tuple(kind for kind in self._batch.kinds if kind != "nan" or name != "vae")
-
-        def poison(tensor: torch.Tensor) -> torch.Tensor:
-            is_rows = self._batch.is_of(tensor)
-            return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
-
-        return _mapped(output, poison, self._batch)
 
     def _turn(self, name: str) -> int:
         """Count the calls of a part, and give way to who wants to paint."""
@@ -213,29 +211,25 @@ def _mapped(value: Any, change: Callable[[torch.Tensor], Any], batch: Batch) -> 
     if isinstance(value, dict):
         parts = {name: _mapped(item, change, batch) for name, item in value.items()}
         return parts if type(value) is dict else type(value)(**parts)
-    if batch.has_lists and isinstance(value, list) and value and _is_cells(value, batch.width):
-        return [
-            row
-            for start in range(0, len(value), batch.width)
-            for row in _rows(change(_stacked(value[start : start + batch.width], batch)))
-        ]
+    if batch.has_lists and _is_cells(value, batch.width):
+        starts = range(0, len(value), batch.width)
+        changed = [change(_stacked(value[at : at + batch.width], batch)) for at in starts]
+        return [row for rows in changed if rows is not None for row in rows.unbind(0)]
     if isinstance(value, tuple | list):
         return type(value)(_mapped(item, change, batch) for item in value)
     return value
 
 
-def _is_cells(value: list[Any], width: int) -> bool:
-    return len(value) % width == 0 and all(isinstance(item, torch.Tensor) for item in value)
+def _is_cells(value: Any, width: int) -> bool:
+    """Tell whether a value is a list with a tensor for each cell, once or several times."""
+    is_list = isinstance(value, list) and bool(value) and len(value) % width == 0
+    return is_list and all(isinstance(item, torch.Tensor) for item in value)
 
 
-def _stacked(cells: list[torch.Tensor], batch: Batch) -> torch.Tensor:
+def _stacked(cells: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
     """Return one tensor a cell as rows; neighbours of another shape give way to the own one."""
     own = cells[batch.own]
     return torch.stack([each if each.shape == own.shape else own for each in cells])
-
-
-def _rows(changed: Any) -> Any:
-    return changed.unbind(0) if isinstance(changed, torch.Tensor) else ()
 
 
 def _tensors_in(value: Any, batch: Batch) -> list[torch.Tensor]:

@@ -1,8 +1,9 @@
 """Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
 
-The network is read from safetensors and computes in float32; a Compact one needs nothing but torch.
-A picture is what plain spandrel gives for each of its tiles (core/finals.py), bit for bit; it needs
-neither the model nor its words.
+The network is read from safetensors and computes in float32; a Compact one (SRVGGNetCompact), as
+the bundled model has, needs nothing but torch, and equals spandrel's bit for bit. A picture is what
+plain spandrel gives for each of its tiles (core/finals.py); it needs neither the model nor its
+words.
 
     enlarger = Enlarger()
     enlarger.enlarge(recipe, torch.device("cpu"), watch)
@@ -12,8 +13,8 @@ neither the model nor its words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ import numpy as np
 import torch
 from PIL import Image
 from safetensors.torch import load_file
+from torch.nn import functional
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_error
 from seedgrid.core.finals import Tile, cut
@@ -32,7 +34,6 @@ from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import foreign_errors, within_memory
-from seedgrid.diffusion.upscaler_networks import Compact, FittingIntoMemory
 from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import compact_scale, recorded_upscaler
 from seedgrid.storage import starts
@@ -44,13 +45,40 @@ _MAX_SCALE: Final = 8
 """Of one network: 64 would have a picture of 2048 pixels take fifty gigabytes on its way."""
 
 
+@dataclass(frozen=True, eq=False)
+class Compact:
+    """Convolutions at the size of what is enlarged; the last gives the pixels in between.
+
+    Source: X. Wang et al. 2021, "Real-ESRGAN", arXiv:2107.10833; github.com/xinntao/Real-ESRGAN.
+
+    Attributes:
+        weights: float32, by name: `body.0.weight`, …, as `models.upscalers` knows them.
+        scale: How many times as wide and high the picture becomes.
+    """
+
+    weights: Mapping[str, torch.Tensor]
+    scale: int
+
+    def __call__(self, image: torch.Tensor) -> torch.Tensor:
+        """Return pictures `(N, 3, H * scale, W * scale)` for `(N, 3, H, W)`, both 0 … 1."""
+        result = image
+        for layer in range(sum(name.endswith(".weight") for name in self.weights)):
+            weight = self.weights[f"body.{layer}.weight"]
+            if weight.ndim == 1:
+                result = functional.prelu(result, weight)
+            else:
+                bias = self.weights[f"body.{layer}.bias"]
+                result = functional.conv2d(result, weight, bias, padding=1)
+        result = functional.pixel_shuffle(result, self.scale)
+        return result + functional.interpolate(image, scale_factor=self.scale, mode="nearest")
+
+
 class Enlarger:
     """Holds the network that was used last."""
 
     def __init__(self) -> None:
         self._key: tuple[Upscaler, str] | None = None
         self._network: Any = None
-        self._tried: set[tuple[int, ...]] = set()  # shapes of tiles that fitted into memory
 
     def has(self, upscaler: Upscaler, device: torch.device) -> bool:
         """Tell whether a network is loaded."""
@@ -71,7 +99,6 @@ class Enlarger:
             if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
             self._network, self._key = network, (upscaler, str(device))
-            recorded_upscaler(upscaler)  # Somebody may have written into it meanwhile.
         return self._network
 
     def enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
@@ -101,7 +128,6 @@ class Enlarger:
     def clear(self) -> None:
         """Let go of the network."""
         self._key = self._network = None
-        self._tried.clear()
 
     def _enlarged(
         self, pixels: Pixels, network: Any, device: torch.device, steps: _Steps
@@ -117,11 +143,7 @@ class Enlarger:
         canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
         for tile in cut(width, height):
             steps.check()
-            image = _image_of(pixels, tile, device)
-            is_known = image.shape in self._tried or device.type != "cpu"
-            with nullcontext() if is_known else FittingIntoMemory():
-                given = _of_tile(image, pixels, tile, network)
-            self._tried.add(image.shape)
+            given = _of_tile(_image_of(pixels, tile, device), pixels, tile, network)
             if not np.isfinite(given).all():
                 return np.empty((0, 0, _COLOURS), np.uint8)
             rows = slice(tile.top * scale, tile.bottom * scale)
@@ -139,8 +161,7 @@ def _compact(path: Path, device: torch.device) -> Compact | None:
     scale = compact_scale(read_header(path, path.name))
     if scale is None:
         return None
-    with FittingIntoMemory():
-        weights = load_file(path, device=str(device))
+    weights = load_file(path, device=str(device))
     return Compact({name: weight.float() for name, weight in weights.items()}, scale)
 
 
@@ -150,8 +171,7 @@ def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
     except (ImportError, RuntimeError) as error:  # The latter: its torchvision does not fit torch.
         raise ModelError("upscaler_library") from error
     try:
-        with FittingIntoMemory():
-            network = spandrel.ModelLoader(device=device).load_from_file(path)
+        network = spandrel.ModelLoader(device=device).load_from_file(path)
     except Exception as error:  # Undocumented, and the reader of files has errors too.
         if is_memory_error(error):
             raise

@@ -9,10 +9,9 @@ it becomes one `PictureError`. Knows nothing of other tools' formats or of the l
 
 import io
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Final
 
 from PIL import Image
 from pydantic import Field, ValidationError
@@ -246,33 +245,9 @@ def _record(chunks: tuple[Chunk, ...]) -> _Record:
         raise PictureError("picture_text", value=CHUNK_KEY)
     try:
         record = _Record.model_validate_json(text)
-        # What follows is valid for the line above, and yet not one record.
-        json.loads(
-            text,
-            object_pairs_hook=_once_each,
-            parse_constant=_refuse_constant,
-            parse_float=_refuse_beyond_all,
-        )
+        _json(json.loads(text))  # The passport keeps what it does not know, but no NaN or 1e999.
     except ValidationError as error:
         raise PictureError("picture_record", reason=first_reason(error, whole="record")) from error
     except ValueError as error:
         raise PictureError("picture_record", reason=str(error)) from error
     return record
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that stands twice: one reader takes the first, another the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name in it stands twice, so it says two things")
-    return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    """Refuse NaN, which is no JSON: the passport keeps fields that it does not know."""
-    raise ValueError(f"passport: {name} is not a number")
-
-
-def _refuse_beyond_all(number: str) -> float:
-    """Refuse 1e999, which no JSON could say again."""
-    return float(number) if math.isfinite(float(number)) else _refuse_constant(number[:20])

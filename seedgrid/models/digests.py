@@ -2,7 +2,6 @@
 
 A file is known by its device, number, size and both of its times: a program that writes into it
 can put the time of the writing back, but not that of the last change, which the system keeps.
-Where a system does not, `forget` helps, and files are read again before anybody is blamed.
 
 Knows nothing of what a model is: files in, a digest out. No torch needed.
 """
@@ -16,25 +15,18 @@ from seedgrid.storage.cache import recall, remember
 
 _SMALL_BYTES: Final = 1 << 20
 _CACHE: Final = "digests"
-_read: Final[set[str]] = set()
 
 
-def forget() -> None:
-    """Read every file again when it is next asked for."""
-    remember(_CACHE, {})
-
-
-def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
+def files_digest(files: Mapping[str, Path]) -> str:
     """Return one digest of named files, as `sha256sum NAME… | sha256sum` gives it.
 
     Args:
         files: Where each file lies, by the name it counts under.
-        anew: Read them whatever is remembered; once in a process for each state of a file.
 
     Returns:
         64 hexadecimal digits, from the digests and names in the order of the names.
     """
-    digests = _file_digests(list(files.values()), anew=anew)
+    digests = _file_digests(list(files.values()))
     lines = [f"{digests[path]}  {name}\n" for name, path in sorted(files.items())]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -50,9 +42,9 @@ def known_digest(files: Mapping[str, Path]) -> str | None:
     return None
 
 
-def file_digest(path: Path, *, anew: bool = False) -> str:
+def file_digest(path: Path) -> str:
     """Return a file's own SHA-256, 64 hexadecimal digits."""
-    return _file_digests([path], anew=anew)[path]
+    return _file_digests([path])[path]
 
 
 def states(files: Mapping[str, Path]) -> tuple[str, ...]:
@@ -64,16 +56,14 @@ def states(files: Mapping[str, Path]) -> tuple[str, ...]:
     return tuple(_state_or_gone(path) for _, path in sorted(files.items()))
 
 
-def _file_digests(paths: Sequence[Path], *, anew: bool = False) -> dict[Path, str]:
-    """Return the digests of files, as they are remembered, or read anew once for each state."""
-    states = {_state(path) for path in paths} if anew else set()
-    unknown = states - _read
+def _file_digests(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return the digests of files, as they are remembered, or read now."""
     known = recall(_CACHE)
     found: dict[Path, str] = {}
     new: dict[str, str] = {}
     for path in paths:
         state = "" if _is_small(path) else _state(path)
-        if state in known and state not in unknown:
+        if state in known:
             found[path] = str(known[state])
             continue
         with path.open("rb") as file:
@@ -82,7 +72,6 @@ def _file_digests(paths: Sequence[Path], *, anew: bool = False) -> dict[Path, st
             new[state] = found[path]
     if new:
         remember(_CACHE, recall(_CACHE) | new)  # Others remembered theirs while these were read.
-    _read.update(states)
     return found
 
 

@@ -20,10 +20,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from filelock import FileLock, Timeout
 
@@ -41,10 +41,9 @@ from seedgrid.models.hub import (
 from seedgrid.models.loras import check_free, keep_lora
 from seedgrid.models.shelf import delete_own, is_own
 from seedgrid.storage.cache import cache_folder, recall, remember, remember_one
-from seedgrid.storage.files import nearest_folder
+from seedgrid.storage.files import nearest_folder, size_of
 
 State = Literal["waiting", "asking", "fetching", "done", "failed", "stopped"]
-GOES_ON: Final = ("waiting", "asking", "fetching")
 UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000
 """What is left free on the disk: pictures are kept there, too."""
@@ -84,47 +83,32 @@ class Progress:
     @property
     def goes_on(self) -> bool:
         """Whether it waits or is on its way."""
-        return self.state in GOES_ON
+        return self.state in ("waiting", "asking", "fetching")
 
 
-@dataclass
 class _Job:
-    """One download, and how its bytes came."""
+    """One download: how far it is, and how its bytes came."""
 
-    id: str
-    state: State = "waiting"
-    num_bytes: int = 0
-    total: int = 0
-    error: SeedGridError | None = None
-    is_stopped: bool = False
-    came: deque[tuple[float, int]] = field(default_factory=deque)
+    def __init__(self, hub_id: str) -> None:
+        self.now = Progress(id=hub_id, state="waiting")
+        self.is_stopped = False
+        self.came: deque[tuple[float, int]] = deque()
+
+    def note(self, **changes: Any) -> None:  # noqa: ANN401 (each field has its own type)
+        """Change what is known of it."""
+        self.now = replace(self.now, **changes)
 
     def watch(self, num_bytes: int) -> None:
         """Note what has come; stop where that was asked for."""
         if self.is_stopped:
             raise RunCancelled("run_cancelled")
         now = time.monotonic()
-        self.num_bytes = num_bytes
         self.came.append((now, num_bytes))
         while now - self.came[0][0] > _SPEED_S:
             self.came.popleft()
-
-    def progress(self) -> Progress:
-        return Progress(
-            id=self.id,
-            state=self.state,
-            num_bytes=self.num_bytes,
-            total=self.total,
-            left_s=self._left_s(),
-            error=self.error,
-        )
-
-    def _left_s(self) -> float | None:
-        came = list(self.came)
-        if self.state != "fetching" or len(came) < 2 or came[-1][0] == came[0][0]:
-            return None
-        speed = (came[-1][1] - came[0][1]) / (came[-1][0] - came[0][0])
-        return (self.total - self.num_bytes) / speed if speed > 0 else None
+        elapsed_s, came = now - self.came[0][0], num_bytes - self.came[0][1]
+        left_s = (self.now.total - num_bytes) * elapsed_s / came if came > 0 else None
+        self.note(num_bytes=num_bytes, left_s=left_s)
 
 
 class Downloads:
@@ -149,25 +133,23 @@ class Downloads:
             raise ModelError("model_name", value=hub_id[:80])
         with self._changed:
             job = self._jobs.get(hub_id)
-            if job is None or job.state not in GOES_ON:
+            if job is None or not job.now.goes_on:
                 self._jobs.pop(hub_id, None)
-                job = self._jobs[hub_id] = _Job(id=hub_id)
+                job = self._jobs[hub_id] = _Job(hub_id)
                 if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._work, name="seedgrid-downloads", daemon=True
-                    )
+                    self._thread = threading.Thread(target=self._work, daemon=True)
                     self._thread.start()
                 self._changed.notify_all()
-            return job.progress()
+            return job.now
 
     def now(self) -> tuple[Progress, ...]:
         """Return how far each download of this process is, the oldest first."""
         with self._changed:
-            return tuple(job.progress() for job in self._jobs.values())
+            return tuple(job.now for job in self._jobs.values())
 
     def unfinished(self) -> tuple[Progress, ...]:
         """Return what broke off, in this process or before, and is not gone on with."""
-        goes_on = {each.id for each in self.now() if each.state in GOES_ON}
+        goes_on = {each.id for each in self.now() if each.goes_on}
         found = []
         for hub_id, total in recall(_BROKEN_OFF).items():
             name = read_download(hub_id)[0]
@@ -182,15 +164,15 @@ class Downloads:
             job = self._jobs.get(hub_id)
             if job is not None:
                 job.is_stopped = True
-                if job.state == "waiting":
-                    job.state = "stopped"
+                if job.now.state == "waiting":
+                    job.note(state="stopped")
 
     def discard(self, hub_id: str) -> None:
         """Forget a download that does not go on, and delete what has come of it."""
         name = read_download(hub_id)[0]
         with self._changed:
             job = self._jobs.get(hub_id)
-            if name is None or (job is not None and job.state in GOES_ON):
+            if name is None or (job is not None and job.now.goes_on):
                 raise ModelError("download_busy", value=hub_id[:80])
             self._jobs.pop(hub_id, None)
         discard_unfinished(name)
@@ -200,8 +182,8 @@ class Downloads:
         """Wait until a download ends in one way or another, or until time is up."""
         with self._changed:
             job = self._jobs[hub_id]
-            self._changed.wait_for(lambda: job.state not in GOES_ON, timeout_s)
-            return job.progress()
+            self._changed.wait_for(lambda: not job.now.goes_on, timeout_s)
+            return job.now
 
     def close(self) -> None:
         """Stop what goes on; it is gone on with when it is started again."""
@@ -218,35 +200,37 @@ class Downloads:
                 job = self._next()
                 if self._is_closed or job is None:
                     return
-                job.state = "asking"
+                job.note(state="asking")
+            state: State = "done"
+            error: SeedGridError | None = None
             try:
                 self._fetch(job)
-                state: State = "done"
             except RunCancelled:
                 state = "stopped"
-            except SeedGridError as error:
-                state, job.error = "failed", error
-            except Exception as error:  # The thread's edge: the next download goes on.
-                logger.exception("a download failed")
-                job.error = ModelError("download_failed", value=job.id, reason=type(error).__name__)
-                state = "failed"
+            except Exception as caught:  # The thread's edge: the next download goes on.
+                state, error = "failed", caught if isinstance(caught, SeedGridError) else None
+                if error is None:
+                    logger.exception("a download failed")
+                    reason = type(caught).__name__
+                    error = ModelError("download_failed", value=job.now.id, reason=reason)
             with self._changed:
-                job.state = state
+                job.note(state=state, error=error, left_s=None)
                 self._changed.notify_all()
 
     def _next(self) -> _Job | None:
-        return next((job for job in self._jobs.values() if job.state == "waiting"), None)
+        return next((job for job in self._jobs.values() if job.now.state == "waiting"), None)
 
     def _fetch(self, job: _Job) -> None:
-        model = ask(job.id)
+        hub_id = job.now.id
+        model = ask(hub_id)
         if model.lora:
             check_free(model)
         job.watch(0)
         job.came.clear()  # What was there before did not come at any speed.
-        job.total, job.state = model.num_bytes, "fetching"
-        remember_one(_BROKEN_OFF, job.id, job.total)
+        job.note(total=model.num_bytes, state="fetching")
+        remember_one(_BROKEN_OFF, hub_id, model.num_bytes)
         fetch(model, job.watch)
-        _forget(job.id)
+        _forget(hub_id)
         if model.lora:
             _keep_lora(model)
         else:
@@ -279,19 +263,10 @@ def delete(hub_id: str, path: Path) -> int:
     repository = path.parent.parent
     if repository != repository_folder(hub_id) or path.parent.name != "snapshots":
         raise ModelError("model_kept", value=hub_id, folder=path.parent)
-    from huggingface_hub import scan_cache_dir
-
     discard_unfinished(hub_id)
-    found = scan_cache_dir(repository.parent)
-    commits = [
-        revision.commit_hash
-        for repo in found.repos
-        if Path(repo.repo_path) == repository
-        for revision in repo.revisions
-    ]
-    strategy = found.delete_revisions(*commits)
-    strategy.execute()
-    return int(strategy.expected_freed_size)
+    freed = size_of(path)
+    shutil.rmtree(repository)
+    return freed
 
 
 def fetch(model: HubModel, watch: Watch) -> None:
@@ -394,9 +369,7 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
             except Exception as error:  # As in `translated`; who is offline may come back.
                 refusal = refused(model.id, error)
                 tries = _TRIES if target.tell() > had else tries - 1
-                if refusal.code != "download_offline":
-                    raise refusal from error
-                if not tries:
+                if refusal.code != "download_offline" or not tries:
                     raise refusal from error
                 time.sleep(_PAUSE_S)
                 watch(target.tell())
@@ -443,27 +416,19 @@ def _digest(path: Path, file: HubFile) -> str:
 def _link(model: HubModel) -> None:
     """Have the hub's client make the snapshot of what is there."""
     from huggingface_hub import snapshot_download
-
-    names = [file.name for file in model.files]
-    with quiet():
-        folder = snapshot_download(model.id, revision=model.asked, allow_patterns=names)
-    if Path(folder).name != model.revision:
-        raise ModelError("download_moved", value=model.id)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the client's own progress bars from the terminal: we have ours."""
     from huggingface_hub.utils import (
         are_progress_bars_disabled,
         disable_progress_bars,
         enable_progress_bars,
     )
 
+    names = [file.name for file in model.files]
     was_quiet = are_progress_bars_disabled()
-    disable_progress_bars()
+    disable_progress_bars()  # We have our own.
     try:
-        yield
+        folder = snapshot_download(model.id, revision=model.asked, allow_patterns=names)
     finally:
         if not was_quiet:
             enable_progress_bars()
+    if Path(folder).name != model.revision:
+        raise ModelError("download_moved", value=model.id)

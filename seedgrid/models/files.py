@@ -72,9 +72,9 @@ class ModelFiles:
     absent: tuple[str, ...] = ()
     is_distilled: bool = False
 
-    def digest(self, *, anew: bool = False) -> str:
+    def digest(self) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
-        return files_digest(self.files, anew=anew)
+        return files_digest(self.files)
 
 
 def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:

@@ -118,7 +118,7 @@ def ask(hub_id: str) -> HubModel:
     from huggingface_hub import HfApi
 
     with translated(name):
-        # Once: whoever is offline shall hear of it at once.
+        # Once: offline this is told at once.
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         there = {each.rfilename: each for each in info.siblings or ()}
         if file or INDEX not in there:

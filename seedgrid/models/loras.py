@@ -106,9 +106,9 @@ def take_lora(path: Path) -> LoraFile:
     return LoraFile(path=_SHELF.take(path))
 
 
-def recorded_lora(lora: Lora, *, anew: bool = False) -> Path:
+def recorded_lora(lora: Lora) -> Path:
     """Return the very file that a recipe names; see `Shelf.recorded`."""
-    return _SHELF.recorded(lora.id, lora.weights_sha256, anew=anew)
+    return _SHELF.recorded(lora.id, lora.weights_sha256)
 
 
 def known_loras() -> tuple[Path, ...]:

@@ -16,17 +16,15 @@ from typing import Final
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
-from seedgrid.core.recipe import DType, ModelRef, Recipe
+from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import hub_cache, read_name, repository_folder
-from seedgrid.models.loras import recorded_lora
 from seedgrid.models.memory import check_room
 from seedgrid.models.shelf import BUNDLED, bundled_folder, own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
-from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage.cache import recall_texts, remember_one
 
 _PLACES: Final = "places"
@@ -112,7 +110,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """
     if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
-    elif ref.revision != "local":  # Nobody else has revisions: whoever says so says it of another.
+    elif ref.revision != "local":  # No other model has revisions: it is another one.
         models = []
     elif ref.id == BUNDLED:
         models = [find(BUNDLED)]
@@ -130,23 +128,6 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
         except ModelError as error:  # Another model of that name may still be the one.
             problem = error
     raise problem
-
-
-def rehash(recipe: Recipe) -> None:
-    """Read a model's and its LoRAs' weights again, every byte, and compare them with a recipe.
-
-    Raises:
-        ModelError: `model_changed`, or as `find_recorded`; `lora_changed` or `lora_missing`;
-            `upscaler_changed` of what a network enlarged.
-    """
-    if recipe.upscaler is not None:
-        recorded_upscaler(recipe.upscaler, anew=True)
-        return
-    ref = recipe.model
-    if find_recorded(ref).files.digest(anew=True) != ref.weights_sha256:
-        raise ModelError("model_changed", value=ref.id)
-    for lora in recipe.loras:
-        recorded_lora(lora, anew=True)
 
 
 def installed() -> tuple[Model, ...]:

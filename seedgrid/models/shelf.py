@@ -79,13 +79,12 @@ class Shelf:
         remember_one(self._remembered, path.stem, [str(path), *others])
         return path
 
-    def recorded(self, name: str, sha256: str, *, anew: bool = False) -> Path:
+    def recorded(self, name: str, sha256: str) -> Path:
         """Return the very file that a recipe names: the same name and the same weights.
 
         Args:
             name: As the recipe has it.
             sha256: Of the weights that the recipe names.
-            anew: Read every byte, whatever is remembered of the files.
 
         Raises:
             InputError: `KIND_missing`.
@@ -95,7 +94,7 @@ class Shelf:
         if not paths:
             raise InputError(f"{self.kind}_missing", field=self.field, value=name)
         for path in paths:
-            if file_digest(path, anew=anew) == sha256:
+            if file_digest(path) == sha256:
                 return path
         raise ModelError(f"{self.kind}_changed", value=name)
 

@@ -63,18 +63,17 @@ def check_offered(name: str) -> None:
         raise InputError("upscaler_not_offered", field="upscaler", value=name[:80])
 
 
-def recorded_upscaler(upscaler: Upscaler, *, anew: bool = False) -> Path:
+def recorded_upscaler(upscaler: Upscaler) -> Path:
     """Return the very file that a recipe names: the same name and the same weights.
 
     Args:
         upscaler: As the recipe names it.
-        anew: Read every byte, whatever is remembered of the files.
 
     Raises:
         InputError: `upscaler_missing`.
         ModelError: `upscaler_changed` when the name now means other weights.
     """
-    return _SHELF.recorded(upscaler.id, upscaler.weights_sha256, anew=anew)
+    return _SHELF.recorded(upscaler.id, upscaler.weights_sha256)
 
 
 def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:

@@ -1,6 +1,6 @@
 """Starts: the pictures that others were begun from, each under the SHA-256 of its pixels.
 
-A recipe names its start by that digest. The file lies in the library's folder `starts`, and whoever
+A recipe names its start by that digest. The file lies in the library's folder `starts`, and what
 paints finds it in the folders that this process knows. Pillow reads what people drop, and nothing
 but PNG, JPEG and WebP. Needs no torch.
 

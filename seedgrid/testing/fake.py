@@ -182,9 +182,6 @@ class FakeBackend:
     def probe(self, *_: object) -> None:
         """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Do nothing: there are no weights."""
-
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)
         """Say that it holds, and a cost."""
         return PortableTrial(wrong=(), times=2.94)

@@ -6,8 +6,7 @@ that does to a picture was measured by flipping one switch at a time (docs/lock.
 differ by one step, rarely two. Only such a named difference excuses other pixels, and only so far.
 """
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Literal
 
 from seedgrid.core.errors import Notice
@@ -20,7 +19,6 @@ _MAX_DIFFERENCE: Final = 2
 """Of 255; twice the largest that was seen in float32."""
 _MAX_SHARE: Final = 0.01
 """Of the pixels; several times the largest that was seen in float32, 0.0024."""
-_VERSION: Final = re.compile(r"\d++\.\d++[\w.+-]*+")
 _FIELD_NAMES: Final[dict[str, str]] = {
     "device_name": "device",
     "cpu_capability": "CPU instructions",
@@ -42,30 +40,15 @@ class Reason(Notice):
         return self.code in {"passport_field", "passport_missing"}
 
 
-def _is_text(value: str) -> bool:
-    return bool(value.strip()) and value.isprintable() and len(value) <= 200
-
-
-def _is_version(value: str) -> bool:
-    return _VERSION.fullmatch(value) is not None
-
-
-_ROUNDING: Final[dict[str, Callable[[str], object]]] = {
-    **dict.fromkeys(("torch", "diffusers", "transformers", "peft", "spandrel"), _is_version),
-    "device": re.compile(r"(cpu|cuda|xpu|mps)(:\d+)?").fullmatch,
-    "device_name": _is_text,
-    "driver": _is_text,
-    "cpu_capability": re.compile(r"[A-Z0-9_ ]{3,20}").fullmatch,
-    "instruction_limits": re.compile(r"[A-Za-z0-9_, ]{1,60}").fullmatch,
-    "threads": lambda value: value.isdigit() and 0 < int(value) <= 4096,
-    "precision": re.compile("none|ieee|tf32|bf16|highest|high|medium|true|false").fullmatch,
-    "attention": _is_text,
-    "memory_format": re.compile("contiguous|channels_last").fullmatch,
-    "vae_slicing": re.compile("True|False").fullmatch,
-    "vae_tiling": re.compile("True|False").fullmatch,
-    "determinism.onednn": re.compile("true|false").fullmatch,
-}
-"""Fields of the passport of which another value rounds otherwise, and what values there are."""
+_ROUNDING: Final = frozenset(
+    {
+        *("torch", "diffusers", "transformers", "peft", "spandrel"),
+        *("device", "device_name", "driver", "cpu_capability", "instruction_limits", "threads"),
+        *("precision", "attention", "memory_format", "vae_slicing", "vae_tiling"),
+        "determinism.onednn",
+    }
+)
+"""Fields of the passport of which another value rounds otherwise."""
 
 _UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
 """Fields of which another value may change anything: nobody is blamed, and nothing is close."""
@@ -89,7 +72,7 @@ def explain(
         for name, value in before.items()
         if after.get(name) != value and _field_of(name) in known_fields
     ]
-    explaining = [name for name in differing if name in after and _rounds(name, before[name])]
+    explaining = [name for name in differing if name in after and _rounds(name)]
     if explaining:
         has_few = comparison.max_abs_diff <= _MAX_DIFFERENCE and comparison.share <= _MAX_SHARE
         data = {"limit": _MAX_DIFFERENCE, "share": f"{_MAX_SHARE:.0%}"}
@@ -122,14 +105,12 @@ def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str]
     )
 
 
-def _rounds(name: str, value: str) -> bool:
-    """Tell whether a field that differs, with its value then, is known to round otherwise."""
-    is_known = _ROUNDING.get(name, _ROUNDING.get(_field_of(name)))
-    return is_known is not None and bool(is_known(value))
+def _rounds(name: str) -> bool:
+    return name in _ROUNDING or _field_of(name) in _ROUNDING
 
 
 def _may_matter(name: str) -> bool:
-    return _field_of(name) in _ROUNDING or _field_of(name) in _UNKNOWN_EFFECT
+    return _rounds(name) or _field_of(name) in _UNKNOWN_EFFECT
 
 
 def _flat_now(passport: Passport) -> dict[str, str]:

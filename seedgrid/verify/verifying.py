@@ -164,7 +164,6 @@ def _with_doubt(
     painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Painted:
     """Ask the probe before a picture is blamed for what its slot did."""
-    backend.rehash(recipe)
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:
         return painted

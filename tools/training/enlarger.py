@@ -23,7 +23,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 
-from seedgrid.diffusion.upscaler_networks import Compact
+from seedgrid.diffusion.upscaling import Compact
 from tools.training.checkpoints import note, part, save_checkpoint
 from tools.training.decoder import psnr
 from tools.training.fidelity import wanted_picture

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from seedgrid.diffusion.upscaler_networks import Compact
+from seedgrid.diffusion.upscaling import Compact
 from tools.training.enlarger import SCALE
 from tools.training.fidelity import Likeness, Picture, compare, wanted_picture
 from tools.training.places import NETWORK_FILE

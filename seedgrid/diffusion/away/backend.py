@@ -15,8 +15,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
-from seedgrid.diffusion.away.computing import Message
-from seedgrid.diffusion.away.job import job_text
+from seedgrid.diffusion.away.computing import Message, job_text
 from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
 
 _MAX_PASSPORTS: Final = 256
@@ -92,10 +91,6 @@ class AwayBackend:
         """Raise `remote_failed`: nobody has asked for a picture, whose time would it be?"""
         raise RunError("remote_failed", reason="portable arithmetic is not tried there")
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's weights, those of this machine, with what it names."""
-        self._cards.rehash(recipe)
-
     def close(self) -> None:
         """Let go of the worker."""
         self._worker.close()
@@ -113,7 +108,10 @@ class AwayBackend:
                     raise RunCancelled("run_cancelled")
                 match kind:
                     case "passport":
-                        self._note(recipes[0], placement, data[0])
+                        if len(self._passports) >= _MAX_PASSPORTS:
+                            self._passports.clear()
+                        key = (recipes[0].batch_key, placement)
+                        self._passports[key] = Passport.model_validate_json(data[0])
                         if not paint:
                             return ()
                     case "failed":
@@ -122,30 +120,15 @@ class AwayBackend:
                         self.painted_s = data[1]
                         self._speeds.note(recipes[0], data[1])
                         return tuple(map(_outcome, data[0]))
-                    case _:
-                        _tell(watch, kind, data)
+                    case "watch" if watch is not None:
+                        _tell(watch, *data)
         raise RunError("remote_failed", reason="it ended without an answer")
 
-    def _note(self, recipe: Recipe, placement: Placement, text: str) -> None:
-        if len(self._passports) >= _MAX_PASSPORTS:
-            self._passports.clear()
-        passport = Passport.model_validate_json(text)
-        self._passports[recipe.batch_key, placement] = passport
 
-
-def _tell(watch: Watch | None, kind: str, data: Sequence[Any]) -> None:
+def _tell(watch: Watch, method: str, numbers: Sequence[int], previews: Any) -> None:
     """Hand a message to a watch."""
-    if watch is None:
-        return
-    match kind:
-        case "freed":
-            watch.freed()
-        case "tile":
-            watch.tile(data[0], data[1])
-        case "noise":
-            watch.noise(lambda: tuple(data[0]))
-        case "step":
-            watch.step(data[0], data[1], lambda: tuple(data[2]))
+    shown = () if previews is None else (lambda: tuple(previews),)
+    getattr(watch, method)(*numbers, *shown)
 
 
 def _outcome(plain: Any) -> Outcome:

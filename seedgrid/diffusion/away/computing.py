@@ -4,22 +4,26 @@ It is told a text and yields plain tuples; closing it stops the work within a st
 loaded in the process that ran it.
 
     ("passport", its JSON)                  loaded, and under which passport it computes
-    ("noise", previews), ("step", number, total, previews), ("tile", number, total), ("freed",)
+    ("watch", method, numbers, previews)    what a `Watch` is told; None for no previews
     ("pictures", outcomes, elapsed_s)       the end: arrays, or (code, data) for what gave none
     ("failed", class, code, data)           the end, in place of pictures
 """
 
+import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
 from seedgrid.core.errors import RunError, SeedGridError, told_of
-from seedgrid.diffusion.away.job import read_job_text
-from seedgrid.diffusion.backend import Backend, PreviewMaker
+from seedgrid.core.recipe import Recipe, read_recipe
+from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker
 from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.storage import starts
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +76,7 @@ def _work(text: str, paint: bool, messages: SimpleQueue[Message], stopped: threa
 def _paint(
     text: str, paint: bool, messages: SimpleQueue[Message], stopped: threading.Event
 ) -> None:
-    recipes, placement = read_job_text(text)
+    recipes, placement = _read_job(text)
     if not _made:
         _made.append(make_backend())
     messages.put(("passport", _made[0].prepare(recipes[0], placement).model_dump_json()))
@@ -95,13 +99,34 @@ class _SendingWatch:
         return self._stopped.is_set()
 
     def noise(self, previews: PreviewMaker) -> None:
-        self._messages.put(("noise", previews()))
+        self._tell("noise", (), previews())
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        self._messages.put(("step", number, total, previews()))
+        self._tell("step", (number, total), previews())
 
     def tile(self, number: int, total: int) -> None:
-        self._messages.put(("tile", number, total))
+        self._tell("tile", (number, total))
 
     def freed(self) -> None:
-        self._messages.put(("freed",))
+        self._tell("freed", ())
+
+    def _tell(self, method: str, numbers: tuple[int, ...], previews: Any = None) -> None:
+        self._messages.put(("watch", method, numbers, previews))
+
+
+def job_text(recipes: Sequence[Recipe], placement: Placement) -> str:
+    """Return a batch as one text, for another process or another machine."""
+    job = {
+        "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
+        "placement": asdict(placement),
+        "starts": [str(place) for place in starts.places()],
+    }
+    return json.dumps(job)
+
+
+def _read_job(text: str) -> tuple[list[Recipe], Placement]:
+    job = json.loads(text)
+    starts.know(*(Path(place) for place in job["starts"]))
+    switches = tuple((name, value) for name, value in job["placement"].pop("switches"))
+    recipes = [read_recipe(json.dumps(recipe)) for recipe in job["recipes"]]
+    return recipes, Placement(**job["placement"], switches=switches)

@@ -9,7 +9,7 @@ Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nod
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seedgrid.core.errors import Notice, PictureError
@@ -70,47 +70,50 @@ class _Reader:
         self._nodes = nodes
 
     def found(self) -> Found:
-        ends = self._ends() or list(self._nodes.values())
-        sampler = self._nearest(ends, _is_sampler)
-        if sampler is None:
+        saved = self._behind(*self._ends())
+        samplers = [node for node in saved if _is_sampler(node)]
+        if not samplers:
             raise PictureError("picture_foreign", reason="no sampler is behind the saved picture")
         # Several samplers in a row are passes over one picture: the first decides the composition.
-        before = self._all_behind(self._behind(sampler, "latent_image"))
-        earlier = [node for node in before if _is_sampler(node) and node is not sampler]
-        kinds = " ".join(_kind(node) for node in self._all_behind(ends))
+        latents = self._behind(*self._linked(samplers[0]["inputs"].get("latent_image")))
+        earlier = [node for node in latents if _is_sampler(node) and node is not samplers[0]]
+        kinds = " ".join(map(_kind, saved))
         extras = tuple(name for part, name in _EXTRAS.items() if part in kinds)
         passes = (Notice("import_second_pass"),) if earlier else ()
-        return self._settings(earlier[-1] if earlier else sampler, extras, passes)
+        return self._settings((earlier or samplers[:1])[-1], extras, passes)
 
     def _ends(self) -> list[Node]:
         """Return the nodes that save a picture, else those that only show one."""
         nodes = [(_kind(node).casefold().replace(" ", ""), node) for node in self._nodes.values()]
         saving = [node for kind, node in nodes if "save" in kind and "image" in kind]
-        return saving or [node for kind, node in nodes if kind.startswith("previewimage")]
+        showing = [node for kind, node in nodes if kind.startswith("previewimage")]
+        return saving or showing or list(self._nodes.values())
 
     def _settings(
         self, sampler: Node, extras: tuple[str, ...], passes: tuple[Notice, ...]
     ) -> Found:
-        guider = next(iter(self._behind(sampler, "guider")), sampler)
+        inputs = sampler["inputs"]
+        guider = next(iter(self._linked(inputs.get("guider"))), sampler)
         positive = self._words(guider, "positive") or self._words(guider, "conditioning")
         negative = self._words(guider, "negative")
-        latent = self._nearest(self._behind(sampler, "latent_image"), _decides_size)
-        size = None if latent is None or "Encode" in _kind(latent) else latent
-        sigmas = self._nearest(self._behind(sampler, "sigmas"), _has_steps) or sampler
-        models = self._chain(guider, "model")
-        conditioned = self._all_behind(self._behind(guider, "positive", "conditioning"))
-        flux = next((node for node in conditioned if "Flux" in _kind(node)), None)
+        latents = self._behind(*self._linked(inputs.get("latent_image")))
+        latent = next(filter(_decides_size, latents), None)
+        size = [latent] if latent and "Encode" not in _kind(latent) else []
+        sigmas = self._behind(*self._linked(inputs.get("sigmas"))) or [sampler]
+        models = self._behind(*self._linked(guider["inputs"].get("model")))
+        words = (guider["inputs"].get(name) for name in ("positive", "conditioning"))
+        flux = [node for node in self._behind(*self._linked(*words)) if "Flux" in _kind(node)]
         return Found(
             tool=_TOOL,
             prompt=positive,
             negative_prompt=negative,
-            seed=self._value(sampler, "noise", "noise_seed", "seed"),
-            width=self._value(size, "", "width", "empty_latent_width"),
-            height=self._value(size, "", "height", "empty_latent_height"),
-            steps=self._value(sigmas, "", "steps"),
-            guidance=self._value(flux, "", "guidance") or self._value(guider, "", "cfg"),
-            sampler=self._text(sampler, "sampler", "sampler_name").removeprefix("Sampler"),
-            schedule=self._schedule(sigmas),
+            seed=self._value([sampler, *self._linked(inputs.get("noise"))], "noise_seed", "seed"),
+            width=self._value(size, "width", "empty_latent_width"),
+            height=self._value(size, "height", "empty_latent_height"),
+            steps=self._value(sigmas, "steps"),
+            guidance=self._value(flux, "guidance") or self._value([guider], "cfg"),
+            sampler=self._sampler(sampler),
+            schedule=as_text(self._value(sigmas, "scheduler")) or _schedule_of(sigmas),
             model=next(filter(None, map(_model_of, models)), ""),
             is_cpu_noise=True,
             extras=extras,
@@ -118,56 +121,39 @@ class _Reader:
             reasons=(*passes, *self._reasons(sampler, size, (positive, negative))),
         )
 
+    def _sampler(self, sampler: Node) -> str:
+        """Name the sampler; where it is a node of its own without a name, by its kind."""
+        behind = self._linked(sampler["inputs"].get("sampler"))
+        name = as_text(self._value([sampler, *behind], "sampler_name"))
+        return (name or "".join(map(_kind, behind[:1]))).removeprefix("Sampler")
+
     def _reasons(
-        self, sampler: Node, size: Node | None, words: tuple[str, str]
+        self, sampler: Node, size: Sequence[Node], words: tuple[str, str]
     ) -> Iterator[Notice]:
         if not words[0].strip():
             yield Notice("import_words")
-        if size is None and "latent_image" in sampler["inputs"]:
+        if not size and "latent_image" in sampler["inputs"]:
             yield Notice("import_first_picture")
-        count = self._value(size, "", "batch_size")
+        count = self._value(size, "batch_size")
         if count not in (None, 1):
             yield Notice("import_batch", value=count)
         if _WEIGHT.search(" ".join(words)):
             yield Notice("import_weights", tool=_TOOL)
-
-    def _schedule(self, sigmas: Node) -> str:
-        """Name the noise levels; some nodes make just one kind, as `KarrasScheduler` does."""
-        kind = _kind(sigmas)
-        alone = kind.removesuffix("Scheduler") if kind.endswith("Scheduler") else ""
-        return as_text(self._value(sigmas, "", "scheduler")) or alone
-
-    def _behind(self, node: Node, *names: str) -> list[Node]:
-        """Return the nodes that some inputs of a node are linked to; of all if none is named."""
-        inputs = node["inputs"]
-        return self._linked(*(map(inputs.get, names) if names else inputs.values()))
 
     def _linked(self, *values: object) -> list[Node]:
         """Return the nodes that values are links to; other values are passed over."""
         ids = [str(value[0]) for value in values if isinstance(value, list) and len(value) == 2]
         return [self._nodes[name] for name in ids if name in self._nodes]
 
-    def _all_behind(self, starts: list[Node]) -> list[Node]:
+    def _behind(self, *starts: Node) -> list[Node]:
         """Return these nodes and all that they depend on, the nearest first, each once."""
         seen = {id(node): node for node in starts}
-        waiting = list(starts)
+        waiting = list(seen.values())
         for node in waiting:
-            for each in self._behind(node):
-                if id(each) not in seen:
-                    seen[id(each)] = each
-                    waiting.append(each)
-        return list(seen.values())
-
-    def _nearest(self, starts: list[Node], is_it: Callable[[Node], bool]) -> Node | None:
-        return next(filter(is_it, self._all_behind(starts)), None)
-
-    def _chain(self, node: Node, name: str) -> list[Node]:
-        """Return the nodes behind an input, and behind the input of that name of each of these."""
-        found: dict[int, Node] = {}
-        while (behind := self._behind(node, name)) and id(behind[0]) not in found:
-            node = behind[0]
-            found[id(node)] = node
-        return list(found.values())
+            new = [n for n in self._linked(*node["inputs"].values()) if id(n) not in seen]
+            seen |= {id(each): each for each in new}
+            waiting += {id(each): each for each in new}.values()
+        return waiting
 
     def _words(self, node: Node, role: str) -> str:
         """Return the words of a role: the node's own text, or those of the encoders behind it."""
@@ -184,39 +170,31 @@ class _Reader:
                     waiting += reversed(_with_words(each["inputs"], role))
         return ", ".join(found)
 
-    def _value(self, node: Node | None, link: str, *names: str) -> object:
-        """Return the first of these inputs, of the nearest node that has one.
+    def _value(self, nodes: Sequence[Node], *names: str) -> object:
+        """Return the first of these inputs, of the first node that has one; behind a link the next.
 
         Args:
-            node: Where to look first.
-            link: Of the node's inputs the one behind which it may stand.
+            nodes: Where to look.
             names: Of the inputs.
         """
-        if node is None:
-            return None
-        starts = self._behind(node, link) if link else []
-        nearest = self._nearest(starts, lambda each: any(name in each["inputs"] for name in names))
-        inputs = (nearest or node)["inputs"]
-        value = next((inputs[name] for name in names if name in inputs), None)
+        own = (each["inputs"][name] for each in nodes for name in names if name in each["inputs"])
+        value = next(own, None)
         if not isinstance(value, list):
             return None if isinstance(value, bool) else value
         known = (*names, *_NUMBERS, *_WORDS)
-        behind = self._all_behind(self._linked(value))
+        behind = self._behind(*self._linked(value))
         found = (each["inputs"].get(name) for each in behind for name in known)
         return next((one for one in found if isinstance(one, int | float | str)), None)
-
-    def _text(self, node: Node, link: str, name: str) -> str:
-        """Return a text, or where none is there the kind of the node behind the link."""
-        kinds = [_kind(behind) for behind in self._behind(node, link)]
-        return as_text(self._value(node, link, name)) or "".join(kinds[:1])
 
 
 def _kind(node: Node) -> str:
     return str(node["class_type"])[:_MAX_KIND]
 
 
-def _has_steps(node: Node) -> bool:
-    return "steps" in node["inputs"]
+def _schedule_of(sigmas: Sequence[Node]) -> str:
+    """Name the noise levels; some nodes make just one kind, as `KarrasScheduler` does."""
+    kinds = (kind for kind in map(_kind, sigmas) if kind.endswith("Scheduler"))
+    return next(kinds, "").removesuffix("Scheduler")
 
 
 def _is_sampler(node: Node) -> bool:
