@@ -16,7 +16,6 @@ from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.export.drawing import Block, Cell, draw, font_for, wrap
 from seedgrid.export.sheets import (
     blocks_of,
-    is_matrix,
     make_grid,
     write_grid,
     write_sheet,
@@ -96,22 +95,6 @@ def test_a_grid_is_drawn_in_its_order(library: Library) -> None:
 
     assert colours_of(page) == list(COLOURS)
     assert page.width == 2 * 256 + 60
-
-
-def test_prompts_times_seeds_are_a_matrix(library: Library) -> None:
-    """One row a prompt, one column a seed, whatever order they come in."""
-    entries = [
-        add(library, colour, prompt=prompt, seed=seed)
-        for colour, (prompt, seed) in zip(
-            COLOURS, [("a fox", 42), ("a cat", 7), ("a cat", 42), ("a fox", 7)], strict=True
-        )
-    ]
-
-    assert is_matrix(entries)
-    page = drawn(entries)
-
-    red, green, blue, yellow = COLOURS
-    assert colours_of(page) == [red, yellow, blue, green]
 
 
 def test_a_lineage_shows_its_rounds_and_who_was_chosen(library: Library) -> None:

@@ -45,11 +45,6 @@ def tune_process() -> None:
         spin_less()
 
 
-def is_tuned() -> bool:
-    """Tell whether this process is one of our own programs, or a script's that opted in."""
-    return _tuned
-
-
 @contextmanager
 def large_import() -> Iterator[None]:
     """Pause the garbage collector in the block, and exempt for good what was made there.

@@ -1,8 +1,7 @@
 """Several pictures in one PNG file: a plain grid, a contact sheet with words, the poster of a work.
 
-What a contact sheet looks like follows from the pictures: several rounds of one work are a poster,
-one block a round with where it came from and what was changed; all prompts on all seeds are a
-table; everything else is a grid.
+Several rounds of one work are a poster, one block a round with where it came from and what was
+changed; everything else is a grid.
 
     write_sheet(library.work(work_id), Path("poster.png"))
 """
@@ -110,19 +109,11 @@ def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[B
     rounds = _rounds_of(entries)
     if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
         return _poster(rounds, language), _POSTER_COLUMNS
-    if is_matrix(entries):
-        return _matrix(entries, language), len({entry.recipe.seed for entry in entries})
-    cells = tuple(_cell_of(entry, entry.lineage.change, language) for entry in entries)
+    has_one_prompt = len({entry.recipe.prompt for entry in entries}) == 1
+    changes = (e.lineage.change or ("" if has_one_prompt else e.recipe.prompt) for e in entries)
+    cells = tuple(_cell_of(*pair, language) for pair in zip(entries, changes, strict=True))
     columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
     return [Block(heading=_common_words(entries), cells=cells)], columns
-
-
-def is_matrix(entries: Sequence[Entry]) -> bool:
-    """Tell whether the pictures are several prompts, each on the same several seeds."""
-    pairs = {(entry.recipe.prompt, entry.recipe.seed) for entry in entries}
-    prompts, seeds = {prompt for prompt, _ in pairs}, {seed for _, seed in pairs}
-    is_full = len(pairs) == len(entries) == len(prompts) * len(seeds)
-    return is_full and len(prompts) > 1 and len(seeds) > 1 and len(seeds) <= _MAX_COLUMNS
 
 
 def _rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -151,20 +142,6 @@ def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
         )
         blocks.append(Block(heading=f"{number} · {origin}{_common_words(made)}", cells=cells))
     return blocks
-
-
-def _matrix(entries: Sequence[Entry], language: str) -> list[Block]:
-    """One block a prompt, the seeds in the same columns everywhere."""
-    places = {(entry.recipe.prompt, entry.recipe.seed): entry for entry in entries}
-    prompts = dict.fromkeys(prompt for prompt, _ in places)
-    seeds = dict.fromkeys(seed for _, seed in places)
-    return [
-        Block(
-            heading=prompt,
-            cells=tuple(_cell_of(places[prompt, seed], "", language) for seed in seeds),
-        )
-        for prompt in prompts
-    ]
 
 
 def _cell_of(entry: Entry, change: str, language: str, *, chosen: bool = False) -> Cell:

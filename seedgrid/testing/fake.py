@@ -87,7 +87,6 @@ class FakeBackend:
         card: What the only model can do.
         step_delay_s: How long a step takes.
         load_delay_s: How long the first `prepare` takes.
-        load_error: Raised by every `prepare`.
         generators: Gives the generators of a call; tests hand in wrong ones.
 
     Attributes:
@@ -102,7 +101,6 @@ class FakeBackend:
         card: ModelCard = FAKE_CARD,
         step_delay_s: float = 0.0,
         load_delay_s: float = 0.0,
-        load_error: Exception | None = None,
         generators: Generators = fresh_generators,
     ) -> None:
         self.calls: list[Call] = []
@@ -111,7 +109,6 @@ class FakeBackend:
         self._card = card
         self._step_delay_s = step_delay_s
         self._load_delay_s = load_delay_s
-        self._load_error = load_error
         self._generators = generators
         self._loaded = False
 
@@ -128,8 +125,6 @@ class FakeBackend:
         watch: LoadWatch | None = None,  # noqa: ARG002 (nothing is large here)
     ) -> Passport:
         """Pretend to load, once, and return the passport of this machine."""
-        if self._load_error is not None:
-            raise self._load_error
         if recipe.model != self._card.ref:
             raise ModelError("model_missing", value=recipe.model.id)
         if not self._loaded:

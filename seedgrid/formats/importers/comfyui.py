@@ -1,9 +1,8 @@
 """Settings as ComfyUI writes them: `prompt`, the graph of nodes that made the picture.
 
-There is no list of settings, only nodes and links. From the node that saves the picture the links
-lead back to the nearest sampler; its inputs, each a value or the nearest node behind a link that
-has one, are the settings. What is computed on the way (texts that are joined, numbers that are
-added) is not computed again: then the words are those that were found.
+There is no list of settings, only nodes and links. The sampler behind the saved picture is what
+counts: each of its inputs is a value, or the first one behind its link. What is computed on the way
+(texts that are joined, numbers that are added) is not computed again.
 
 Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nodes_custom_sampler.py
 """
@@ -19,15 +18,12 @@ _TOOL: Final = "ComfyUI"
 _MAX_NODES: Final = 1000
 """In a graph; the largest that are shared have some hundreds."""
 _MAX_KIND: Final = 200
-_FILLED_IN: Final = "populated_text"
+_NEAR: Final = 16
+"""So many nodes behind a role, or a link, are asked for words, or a value."""
 _WORDS: Final = (
-    *("text", "text_g", "text_l", "clip_g", "t5xxl", "clip_l"),
+    *("populated_text", "text", "text_g", "text_l", "clip_l", "t5xxl"),
     *("prompt", "string", "value"),
 )
-_PART: Final = re.compile(r"(?:string|text)_?[a-d0-4]")
-"""Inputs of nodes that join texts."""
-_NUMBERS: Final = ("value", "int", "float", "number", "Number")
-_NO_WORDS: Final = frozenset({"clip", "model", "vae", "image", "latent_image", "control_net"})
 _WEIGHT: Final = re.compile(r"(?<!\\)\([^()]+(?<!\\)\)|embedding:")
 _EXTRAS: Final = {
     "ControlNet": "ControlNet",
@@ -75,39 +71,23 @@ class _Reader:
         if not samplers:
             raise PictureError("picture_foreign", reason="no sampler is behind the saved picture")
         # Several samplers in a row are passes over one picture: the first decides the composition.
-        latents = self._behind(*self._linked(samplers[0]["inputs"].get("latent_image")))
-        earlier = [node for node in latents if _is_sampler(node) and node is not samplers[0]]
-        kinds = " ".join(map(_kind, saved))
-        extras = tuple(name for part, name in _EXTRAS.items() if part in kinds)
-        passes = (Notice("import_second_pass"),) if earlier else ()
-        return self._settings((earlier or samplers[:1])[-1], extras, passes)
-
-    def _ends(self) -> list[Node]:
-        """Return the nodes that save a picture, else those that only show one."""
-        nodes = [(_kind(node).casefold().replace(" ", ""), node) for node in self._nodes.values()]
-        saving = [node for kind, node in nodes if "save" in kind and "image" in kind]
-        showing = [node for kind, node in nodes if kind.startswith("previewimage")]
-        return saving or showing or list(self._nodes.values())
-
-    def _settings(
-        self, sampler: Node, extras: tuple[str, ...], passes: tuple[Notice, ...]
-    ) -> Found:
-        inputs = sampler["inputs"]
-        guider = next(iter(self._linked(inputs.get("guider"))), sampler)
-        positive = self._words(guider, "positive") or self._words(guider, "conditioning")
-        negative = self._words(guider, "negative")
-        latents = self._behind(*self._linked(inputs.get("latent_image")))
-        latent = next(filter(_decides_size, latents), None)
+        passes = [node for node in self._input(samplers[0], "latent_image") if _is_sampler(node)]
+        sampler = (passes or samplers[:1])[-1]
+        guider = (self._input(sampler, "guider") or [sampler])[0]
+        sigmas = self._input(sampler, "sigmas") or [sampler]
+        models = self._input(guider, "model")
+        latent = next(filter(_decides_size, self._input(sampler, "latent_image")), None)
         size = [latent] if latent and "Encode" not in _kind(latent) else []
-        sigmas = self._behind(*self._linked(inputs.get("sigmas"))) or [sampler]
-        models = self._behind(*self._linked(guider["inputs"].get("model")))
-        words = (guider["inputs"].get(name) for name in ("positive", "conditioning"))
-        flux = [node for node in self._behind(*self._linked(*words)) if "Flux" in _kind(node)]
+        words = self._words(guider, "positive") or self._words(guider, "conditioning")
+        negative = self._words(guider, "negative")
+        flux = [node for node in self._input(guider, "conditioning") if "Flux" in _kind(node)]
+        kinds = " ".join(map(_kind, saved))
+        second = (Notice("import_second_pass"),) if sampler is not samplers[0] else ()
         return Found(
             tool=_TOOL,
-            prompt=positive,
+            prompt=words,
             negative_prompt=negative,
-            seed=self._value([sampler, *self._linked(inputs.get("noise"))], "noise_seed", "seed"),
+            seed=self._value([sampler, *self._input(sampler, "noise")[:1]], "noise_seed", "seed"),
             width=self._value(size, "width", "empty_latent_width"),
             height=self._value(size, "height", "empty_latent_height"),
             steps=self._value(sigmas, "steps"),
@@ -116,16 +96,23 @@ class _Reader:
             schedule=as_text(self._value(sigmas, "scheduler")) or _schedule_of(sigmas),
             model=next(filter(None, map(_model_of, models)), ""),
             is_cpu_noise=True,
-            extras=extras,
+            extras=tuple(name for part, name in _EXTRAS.items() if part in kinds),
             loras=tuple(name for node in models for name in _loras_of(node) if name != "None"),
-            reasons=(*passes, *self._reasons(sampler, size, (positive, negative))),
+            reasons=(*second, *self._reasons(sampler, size, (words, negative))),
         )
+
+    def _ends(self) -> list[Node]:
+        """Return the nodes that save a picture, else those that only show one."""
+        nodes = [(_kind(node).casefold().replace(" ", ""), node) for node in self._nodes.values()]
+        saving = [node for kind, node in nodes if "save" in kind and "image" in kind]
+        showing = [node for kind, node in nodes if kind.startswith("previewimage")]
+        return saving or showing or list(self._nodes.values())
 
     def _sampler(self, sampler: Node) -> str:
         """Name the sampler; where it is a node of its own without a name, by its kind."""
-        behind = self._linked(sampler["inputs"].get("sampler"))
+        behind = self._input(sampler, "sampler")[:1]
         name = as_text(self._value([sampler, *behind], "sampler_name"))
-        return (name or "".join(map(_kind, behind[:1]))).removeprefix("Sampler")
+        return (name or "".join(map(_kind, behind))).removeprefix("Sampler")
 
     def _reasons(
         self, sampler: Node, size: Sequence[Node], words: tuple[str, str]
@@ -145,33 +132,40 @@ class _Reader:
         ids = [str(value[0]) for value in values if isinstance(value, list) and len(value) == 2]
         return [self._nodes[name] for name in ids if name in self._nodes]
 
-    def _behind(self, *starts: Node) -> list[Node]:
-        """Return these nodes and all that they depend on, the nearest first, each once."""
+    def _behind(self, *starts: Node, most: int = _MAX_NODES) -> list[Node]:
+        """Return these nodes and what they depend on, the nearest first, each once."""
         seen = {id(node): node for node in starts}
         waiting = list(seen.values())
         for node in waiting:
-            new = [n for n in self._linked(*node["inputs"].values()) if id(n) not in seen]
-            seen |= {id(each): each for each in new}
-            waiting += {id(each): each for each in new}.values()
+            if len(waiting) >= most:
+                break
+            new = {id(each): each for each in self._linked(*node["inputs"].values())}
+            waiting += [each for name, each in new.items() if name not in seen]
+            seen |= new
         return waiting
 
+    def _input(self, node: Node, name: str) -> list[Node]:
+        """Return the nodes behind one input of a node, the nearest first."""
+        return self._behind(*self._linked(node["inputs"].get(name)))
+
     def _words(self, node: Node, role: str) -> str:
-        """Return the words of a role: the node's own text, or those of the encoders behind it."""
-        found: dict[str, None] = {}
-        seen: set[int] = set()
-        waiting: list[object] = [node["inputs"].get(role)]
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, str) and value.strip():
-                found[value.strip()] = None
-            for each in self._linked(value):
-                if id(each) not in seen and "ZeroOut" not in _kind(each):
-                    seen.add(id(each))
-                    waiting += reversed(_with_words(each["inputs"], role))
-        return ", ".join(found)
+        """Return the words of a role: the node's own text, or that of the first encoder behind."""
+        value, passed = node["inputs"].get(role), set[int]()
+        while behind := self._linked(value):  # Many nodes hand on both roles.
+            if role not in behind[0]["inputs"] or id(behind[0]) in passed:
+                break
+            passed.add(id(behind[0]))
+            value = behind[0]["inputs"][role]
+        for each in self._behind(*self._linked(value), most=_NEAR)[:_NEAR]:
+            if "ZeroOut" in _kind(each):
+                return ""
+            texts = (as_text(self._value([each], name)).strip() for name in _WORDS)
+            if found := list(dict.fromkeys(filter(None, texts))):
+                return ", ".join(found)
+        return as_text(value).strip()
 
     def _value(self, nodes: Sequence[Node], *names: str) -> object:
-        """Return the first of these inputs, of the first node that has one; behind a link the next.
+        """Return the first of these inputs, of the first node that has one; or what it leads to.
 
         Args:
             nodes: Where to look.
@@ -181,10 +175,9 @@ class _Reader:
         value = next(own, None)
         if not isinstance(value, list):
             return None if isinstance(value, bool) else value
-        known = (*names, *_NUMBERS, *_WORDS)
-        behind = self._behind(*self._linked(value))
-        found = (each["inputs"].get(name) for each in behind for name in known)
-        return next((one for one in found if isinstance(one, int | float | str)), None)
+        behind = [each["inputs"] for each in self._behind(*self._linked(value), most=_NEAR)]
+        named = (inputs.get(name) for inputs in behind for name in (*names, "value", *_WORDS))
+        return next((one for one in named if isinstance(one, int | float | str)), None)
 
 
 def _kind(node: Node) -> str:
@@ -200,17 +193,6 @@ def _schedule_of(sigmas: Sequence[Node]) -> str:
 def _is_sampler(node: Node) -> bool:
     has_seed = any(name in node["inputs"] for name in ("seed", "noise_seed", "noise"))
     return "Sampler" in _kind(node) and has_seed
-
-
-def _with_words(inputs: dict[str, Any], role: str) -> list[object]:
-    """Return the inputs of a node in which words are, or lead to them, for a role.
-
-    Many nodes hand on both roles: only one of them is followed.
-    """
-    names = [name for name in (_FILLED_IN, role) if name in inputs][:1]
-    names = names or [name for name in inputs if name in _WORDS or _PART.fullmatch(name)]
-    names = names or [name for name in inputs if name not in _NO_WORDS]
-    return [inputs[name] for name in names]
 
 
 def _decides_size(node: Node) -> bool:
