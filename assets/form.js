@@ -248,5 +248,5 @@ for (const kind of ["input", "change"]) {
     if (event.target.closest?.("#sg-top, #sg-panel")) adviseSoon();
   });
 }
-document.addEventListener("sg-words", adviseSoon);
+for (const kind of ["sg-words", "sg-painted"]) document.addEventListener(kind, adviseSoon);
 SeedGrid.shows.advice = showAdvice;

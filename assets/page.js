@@ -10,6 +10,7 @@ import "./variations.js";
 import "./hold.js";
 import "./form.js";
 import "./place.js";
+import "./live.js";
 
 /* Which button asks the server for what. A press tells what the fields show and what is ringed then. */
 (() => {
@@ -73,7 +74,12 @@ import "./place.js";
     if (button && !button.disabled) button.click();
   };
   /** Mark what is in the card, or not. */
-  SeedGrid.favourite = () => document.querySelector("#sg-picked .sg-star")?.click();
+  SeedGrid.favourite = async () => {
+    const cell = document.activeElement?.closest?.("[data-state='live']");
+    if (cell) await SeedGrid.keepLive(Number(cell.dataset.cell));
+    const star = document.querySelector("#sg-picked .sg-star");
+    return star ? star.click() : SeedGrid.keepLive();
+  };
   const actions = {
     r: () => press("sg-refine"),
     b: () => press("sg-back"),

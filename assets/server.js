@@ -68,6 +68,7 @@ SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, a
 /** Ask for what leads to another place. A hand is quicker than a server: who presses Back twice asks
     from a place that is about to change, so each question waits for the answer before it. */
 SeedGrid.turn = async (action, data = {}, more = {}) => {
+  document.dispatchEvent(new CustomEvent("sg-turn", { detail: [action, data, more] }));
   await line.comes();
   try {
     return await SeedGrid.ask(action, data, more);

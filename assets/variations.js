@@ -113,7 +113,9 @@ import { SeedGrid } from "./base.js";
     const spent = fields.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
     const others = fields.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
     const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
+    SeedGrid.isOffering = true;
     spent.forEach((input, index) => write(input, fresh[index] ?? ""));
+    SeedGrid.isOffering = false;
   }
 
   /** A model that spoils what it enlarges is not asked to; a network may do it, or else the sentence

@@ -127,24 +127,27 @@ import { SeedGrid } from "./base.js";
     open(element.children.length > 0);
   };
 
-  function use(kind, word, words) {
-    if (kind !== "subjects" && kind !== "styles") {
-      lastVariation = (lastVariation % 4) + 1;
-      const input = inputOf(`sg-vary-${lastVariation}`);
-      if (input) write(input, `, ${word}`);
-      return;
-    }
-    const input = inputOf("sg-prompt");
+  /** What a word would be written into, and what would stand there then. */
+  function writes(kind, word, words) {
+    if (kind !== "subjects" && kind !== "styles") return { id: `sg-vary-${(lastVariation % 4) + 1}`, value: `, ${word}` };
+    const id = "sg-prompt";
+    const prompt = inputOf(id).value;
+    const lower = prompt.toLowerCase();
     const there = words
-      .filter((other) => input.value.toLowerCase().includes(other.toLowerCase()))
+      .filter((other) => lower.includes(other.toLowerCase()))
       .sort((one, other) => other.length - one.length)[0];
     if (there) {
-      const at = input.value.toLowerCase().indexOf(there.toLowerCase());
-      write(input, input.value.slice(0, at) + word + input.value.slice(at + there.length));
-    } else {
-      const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
-      write(input, `${input.value.trimEnd()}${input.value.trim() ? glue : ""}${word}`);
+      const at = lower.indexOf(there.toLowerCase());
+      return { id, value: prompt.slice(0, at) + word + prompt.slice(at + there.length) };
     }
+    const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
+    return { id, value: `${prompt.trimEnd()}${prompt.trim() ? glue : ""}${word}` };
+  }
+
+  function use(chip) {
+    const { id, value } = chip.sgWrites();
+    if (id !== "sg-prompt") lastVariation = Number(id.at(-1));
+    write(inputOf(id), value);
   }
 
   /** Mark the words that stand in a field already. */
@@ -158,14 +161,16 @@ import { SeedGrid } from "./base.js";
   }
 
   function chip(kind, word, words) {
-    return make("button", {
+    const node = make("button", {
       type: "button",
       class: "sg-chip",
       tabindex: "-1",
       text: word,
       onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
-      onclick: () => use(kind, word, words),
+      onclick: () => use(node),
     });
+    node.sgWrites = () => writes(kind, word, words);
+    return node;
   }
 
   function show(value) {
