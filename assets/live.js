@@ -94,10 +94,10 @@ function soon(...words) {
 }
 
 function ask(...words) {
-  if (!isOn() || isBusy() || (words[0] === "refine" && !canRefine())) return;
+  if (wish.recall() !== true || isBusy() || (words[0] === "refine" && !canRefine())) return;
   const why = pause();
-  owed = why ? words : null;
-  if (why) return say(why);
+  owed = why || hindrance() ? words : null;
+  if (owed) return why && say(why);
   const wanted = question(...words);
   if (wanted.key === settled) return backToRound();
   const now = asked ?? (isLive() ? shown : null);
@@ -132,7 +132,8 @@ async function send() {
 shows.live = (value) => {
   if ("took_s" in value) {
     tookS = value.took_s;
-    return showButton();
+    showButton();
+    return isOn() && resume();
   }
   if (value.number !== asked?.number) return; // of a question that nobody waits for
   asked.waits = value.key === "live_paused_queue";
@@ -180,8 +181,8 @@ document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #
 
 // ---- What is followed: typing, and words that are looked at --------------------------------------
 for (const kind of ["input", "compositionend"]) {
-  document.addEventListener(kind, ({ target, isComposing }) => {
-    if (isComposing || !SeedGrid.placeNow().isFilled || SeedGrid.isOffering) return; // nobody typed it
+  document.addEventListener(kind, ({ target, isComposing, isTrusted }) => {
+    if (isComposing || (!isTrusted && (!SeedGrid.placeNow().isFilled || SeedGrid.isOffering))) return; // nobody typed it
     if (target.closest?.("#sg-variations, #sg-hold-row")) soon("refine");
     else if (target.closest?.("#sg-prompt, #sg-seeds, #sg-settings")) soon("generate");
   });
