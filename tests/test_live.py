@@ -25,6 +25,7 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.answers import Answers, make_answers
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.stage import status_of
 
 SOON_S = 120.0
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
@@ -292,7 +293,7 @@ def test_a_page_hears_whether_live_can_follow(answers: Answers) -> None:
     assert before.live == {"took_s": None}
     run = told(answers, "generate", fields=ASKED)
     assert run
-    after = answers.handlers.advise(fields=ASKED, around=around)
+    after = answers.handlers.advise(fields=FormPayload(size="64x64"), around=around)  # no words
     assert after.live is not None
     assert after.live["took_s"] > 0.0
 
@@ -333,3 +334,5 @@ def test_finished_is_told_of_what_is_kept(engine: Engine, make_recipes: MakeReci
     finished = [event for event in run.events() if isinstance(event, Finished)]
     assert len(finished) == 4
     assert not any(event.remembered for event in finished)
+    assert run.end is not None
+    assert status_of(1, run.end, run)["key"] == "status_kept"

@@ -223,7 +223,7 @@ class Handlers(Following):
         And how long four such pictures take: whether Live can follow them.
         """
         request = read_what_can_be(fields)
-        four = replace(request, seeds=tuple(range(NUM_LIVE)))
+        four = replace(request, prompt="a picture", seeds=tuple(range(NUM_LIVE)))  # any words
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=language)
             took_s = self._studio.known_s(four, turbo=fields.turbo)

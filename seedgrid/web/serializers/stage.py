@@ -158,6 +158,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
         case Done() if news := [each for each in run.notices if each.code not in _SAID_BEFORE]:
             return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
+        case Done(elapsed_s=0.0):  # Nobody painted: it was there, painted live.
+            return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
