@@ -50,7 +50,6 @@ import { SeedGrid } from "./base.js";
 
   function full(value) {
     const star = make("button", {
-      type: "button",
       class: "sg-star",
       title: text("favourite_title"),
       "aria-label": text("favourite_title"),
@@ -93,12 +92,7 @@ import { SeedGrid } from "./base.js";
 
   /** What was measured of the lock, here; nothing before it was measured. */
   function badge(lock) {
-    return make("span", {
-      class: "sg-badge",
-      "data-lock": lock.key.replace("lock_", ""),
-      title: text(`${lock.key}_why`, lock.data),
-      text: text(lock.key, lock.data),
-    });
+    return make("span", { class: "sg-badge", "data-lock": lock.key.replace("lock_", ""), title: text(`${lock.key}_why`, lock.data), text: text(lock.key, lock.data) });
   }
 
   function noteField(value) {
@@ -219,7 +213,7 @@ import { SeedGrid } from "./base.js";
 
   /** A button whose script comes with its first click. */
   function later(name, look) {
-    return make("button", { type: "button", "data-look": name, text: text(`export_${name}`), onclick: () => SeedGrid.module("looking").then(look) });
+    return make("button", { "data-look": name, text: text(`export_${name}`), onclick: () => SeedGrid.module("looking").then(look) });
   }
 
   document.addEventListener("sg-card", (event) => show(event.detail));

@@ -14,41 +14,35 @@ const button = byId("sg-live");
 const wish = SeedGrid.kept("seedgrid-live");
 let tookS = null; // how long four pictures take with these settings, as the server knows it
 let number = 0;
-let asked = null; // the question under way
-let next = null; // the one that waits
-let shown = null; // whose pictures are on the stage
-let settled = null; // the click that made the round on the stage
+let [asked, next, shown] = [null, null, null]; // the question under way; the one that waits; whose pictures are on the stage
+let settled = null; // the click that made the round on the stage, as `keyOf` writes it
 let owed = null; // what was not asked during a pause
 let battery = null;
-let soonTimer = 0;
-let restTimer = 0;
-
-// ---- Whether it is on ----------------------------------------------------------------------------
+let [soonTimer, restTimer] = [0, 0];
+const isWished = () => wish.recall() === true;
 function hindrance() {
   if (config.zero_gpu) return "live_why_lent";
   if (tookS === null) return "live_why_unknown";
   return tookS < LIMIT_S ? null : "live_why_slow";
 }
-const isOn = () => wish.recall() === true && !hindrance();
-const say = (key, data = {}) => shows.status({ key, data, kind: "going" });
-const sayWhy = (key) => say(key, { seconds: tookS?.toFixed(1), limit: LIMIT_S });
+const isOn = () => isWished() && !hindrance();
+const speed = () => ({ seconds: tookS?.toFixed(1), limit: LIMIT_S });
+const say = (key, data = speed()) => shows.status({ key, data, kind: "going" });
 
 function showButton() {
   const why = hindrance();
-  button.setAttribute("aria-pressed", String(wish.recall() === true));
+  button.setAttribute("aria-pressed", String(isWished()));
   button.setAttribute("aria-disabled", String(Boolean(why)));
+  button.title = text(why ?? "live_title", speed());
   document.documentElement.classList.toggle("sg-live", isOn());
-  button.title = text(why ?? "live_title", { seconds: tookS?.toFixed(1), limit: LIMIT_S });
 }
 
 button.addEventListener("click", () => {
-  const why = hindrance();
-  const wanted = wish.recall() !== true;
-  if (wanted && why) return sayWhy(why);
-  wish.keep(wanted);
+  if (!isWished() && hindrance()) return say(hindrance());
+  wish.keep(!isWished());
   drop();
   showButton();
-  if (!shown) say(wanted ? "live_on" : "live_off");
+  if (!isLive()) say(isWished() ? "live_on" : "live_off");
 });
 
 /** Why nothing is painted at this moment. */
@@ -57,33 +51,32 @@ function pause() {
   if (battery && !battery.charging && battery.level <= LOW) return "live_paused_battery";
   return navigator.connection?.saveData || matchMedia("(prefers-reduced-data: reduce)").matches ? "live_paused_data" : null;
 }
-navigator.getBattery?.().then((found) => {
-  battery = found;
-  for (const kind of ["levelchange", "chargingchange"]) battery.addEventListener(kind, resume);
-}, () => undefined); // a browser that does not tell
 function resume() {
-  const found = owed;
+  if (owed) soon(...owed);
   owed = null;
-  if (found) soon(...found);
 }
 document.addEventListener("visibilitychange", () => {
   if (!isOn()) return;
   if (!document.hidden) return resume();
-  owed = next?.words ?? asked?.words ?? owed;
+  owed = (next ?? asked)?.words ?? owed;
   drop();
   say("live_paused_hidden");
 });
+navigator.getBattery?.().then((found) => {
+  battery = found;
+  for (const kind of ["levelchange", "chargingchange"]) battery.addEventListener(kind, resume);
+}, () => undefined); // a browser that does not tell
 
-// ---- Questions -----------------------------------------------------------------------------------
 const keyOf = (action, data, more) => JSON.stringify([action, data, action === "refine" ? more.picked : null]);
-const isBusy = () => document.documentElement.classList.contains("sg-busy");
 const isOnStage = (does) => SeedGrid.stageNow().cells.some(does);
 const isLive = () => isOnStage(({ state }) => state === "live");
 const canRefine = () => !byId("sg-refine").disabled;
-/** What a click would ask, with `over` in place of what stands in fields. */
+
+/** What a click would ask, with `over` in place of what stands in the fields. */
 function question(action, over = {}, writes = null) {
-  const data = action === "generate" ? { fields: { ...SeedGrid.typed(), ...over } } : { around: SeedGrid.typedAround({ hold: SeedGrid.holdNow(), ...over }) };
-  const more = action === "refine" ? SeedGrid.pick() : {};
+  const isRound = action === "refine";
+  const data = isRound ? { around: SeedGrid.typedAround({ hold: SeedGrid.holdNow(), ...over }) } : { fields: { ...SeedGrid.typed(), ...over } };
+  const more = isRound ? SeedGrid.pick() : {};
   return { action, data, more, writes, words: [action, over, writes], key: keyOf(action, data, more) };
 }
 
@@ -94,7 +87,8 @@ function soon(...words) {
 }
 
 function ask(...words) {
-  if (wish.recall() !== true || isBusy() || (words[0] === "refine" && !canRefine())) return;
+  const isBusy = document.documentElement.classList.contains("sg-busy");
+  if (!isWished() || isBusy || (words[0] === "refine" && !canRefine())) return;
   const why = pause();
   owed = why || hindrance() ? words : null;
   if (owed) return why && say(why);
@@ -104,10 +98,9 @@ function ask(...words) {
   next = wanted.key === now?.key ? null : wanted;
   if (!next) {
     now.writes = wanted.writes; // a word that was looked at may be typed by now
-    return restSoon();
-  }
-  if (!asked) return send();
-  if (1000 * tookS - (performance.now() - asked.atMs) > LEFT_MS) asked.stop.abort();
+    restSoon();
+  } else if (!asked) send();
+  else if (1000 * tookS - (performance.now() - asked.atMs) > LEFT_MS) asked.stop.abort();
 }
 
 /** The words are again those of the round that was there: it is shown, and nothing is painted. */
@@ -133,27 +126,24 @@ shows.live = (value) => {
   if ("took_s" in value) {
     tookS = value.took_s;
     showButton();
-    return isOn() && resume();
+    if (isOn()) resume();
+  } else if (value.number === asked?.number) { // else of a question that nobody waits for
+    asked.waits = value.key === "live_paused_queue";
+    if (isLive()) shown = asked;
+    if (value.key) say(value.key, value.data);
   }
-  if (value.number !== asked?.number) return; // of a question that nobody waits for
-  asked.waits = value.key === "live_paused_queue";
-  if (isLive()) shown = asked;
-  if (value.key) say(value.key, value.data);
 };
 
-/** Ask nothing more; a question that asks for what is now asked for in earnest goes on. */
+/** Ask nothing more; a question for what is asked in earnest now goes on. */
 function drop(key = null) {
   clearTimeout(soonTimer);
   clearTimeout(restTimer);
-  next = null;
   if (asked?.key !== key) asked?.stop.abort();
-  asked = null;
+  asked = next = null;
 }
 
-// ---- Keeping -------------------------------------------------------------------------------------
 document.addEventListener("sg-turn", ({ detail: [action, data, more] }) => {
-  const isRound = action === "generate" || action === "refine";
-  const key = isRound ? keyOf(action, data, more) : null;
+  const key = ["generate", "refine"].includes(action) ? keyOf(action, data, more) : null;
   drop(key);
   if (action !== "load") settled = key; // which shows the same round, or is asked by Back
   shown = owed = null;
@@ -179,7 +169,6 @@ function restSoon() {
 for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, restSoon);
 document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #sg-picked .sg-star") && SeedGrid.keepLive());
 
-// ---- What is followed: typing, and words that are looked at --------------------------------------
 for (const kind of ["input", "compositionend"]) {
   document.addEventListener(kind, ({ target, isComposing, isTrusted }) => {
     if (isComposing || (!isTrusted && (!SeedGrid.placeNow().isFilled || SeedGrid.isOffering))) return; // nobody typed it
@@ -188,8 +177,7 @@ for (const kind of ["input", "compositionend"]) {
   });
 }
 
-let looked = null; // the word that is looked at
-let before = null; // what was followed before
+let [looked, before] = [null, null]; // the word that is looked at; what was followed before
 function look(chip) {
   if (looked === chip || !isOn()) return;
   if (!looked) before = isLive() ? shown?.action : null;
@@ -201,8 +189,5 @@ function look(chip) {
   const prompt = at >= 0 ? inputOf("sg-prompt").value + value : value;
   soon("generate", { prompt }, { id: "sg-prompt", value: prompt });
 }
-for (const kind of ["pointerover", "focusin"]) {
-  document.addEventListener(kind, ({ target }) => look(target.closest?.("#sg-hints .sg-chip") ?? null));
-}
-addEventListener("storage", showButton);
+for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, ({ target }) => look(target.closest?.("#sg-hints .sg-chip") ?? null));
 showButton();

@@ -23,7 +23,7 @@ function play(slides, first) {
   let timer = null;
   const figure = make("figure");
   const [before, after] = arrows(go);
-  const button = make("button", { type: "button", class: "sg-toggle", "data-tool": "play", onclick: () => turn(timer === null) });
+  const button = make("button", { class: "sg-toggle", "data-tool": "play", onclick: () => turn(timer === null) });
   const tools = make("div", { class: "sg-zoom-tools" }, button);
   const dialog = overlay("zoom", figure, before, after);
   dialog.classList.add("sg-slides");
@@ -72,7 +72,7 @@ export const film = async (id) => {
   const said = make("p", { role: "status", text: text("film_cost", { steps }) });
   if (seconds !== null) said.append(` ${text("film_seconds", { seconds: Math.max(1, Math.ceil(seconds)) })}`);
   const shown = make("div", { class: "sg-film-shown" });
-  const choices = ["webp", "gif"].map((kind) => make("button", { type: "button", class: "sg-toggle", "data-kind": kind, text: text(`film_${kind}`), onclick: () => shoot(kind) }));
+  const choices = ["webp", "gif"].map((kind) => make("button", { class: "sg-toggle", "data-kind": kind, text: text(`film_${kind}`), onclick: () => shoot(kind) }));
   const tools = make("div", { class: "sg-zoom-tools" }, ...choices);
   const title = make("h2", { text: text("film_title") });
   const dialog = overlay("film", make("section", {}, title, shown, said, tools));

@@ -220,7 +220,7 @@ import "./live.js";
 (() => {
   const { make, text, byId } = SeedGrid;
   const element = byId("sg-library");
-  const opener = make("button", { type: "button", class: "sg-library-closed" });
+  const opener = make("button", { class: "sg-library-closed" });
   opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
   element.replaceChildren(opener); // nobody's pictures are in the page before this visitor asks
 

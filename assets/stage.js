@@ -204,9 +204,8 @@ import { SeedGrid } from "./base.js";
   }
 
   function paint(cell, state, isNew) {
-    const source = state.lost ? null : state.state === "done" ? `pictures/${state.id}.png` : state.source;
-    if (source) return finish(cell, state, source);
-    if (state.example) return exhibit(cell, state);
+    const source = state.state === "done" ? `pictures/${state.id}.png` : state.example ? `opening/${state.example}.webp` : state.source;
+    if (source && !state.lost) return finish(cell, state, source);
     if (cell.image?.dataset.recipe && cell.image.dataset.recipe === state.recipe) return; // live, and kept in a moment
     cell.image?.remove();
     cell.image = cell.source = null;
@@ -217,19 +216,10 @@ import { SeedGrid } from "./base.js";
     cell.canvas.style.setProperty("--sg-hue", ((state.seed ?? cell.index) * 137) % 360);
   }
 
-  /** Show a picture that ships: none of this visitor's, until it is clicked. */
-  function exhibit(cell, state) {
-    if (cell.image?.dataset.example === String(state.example)) return;
-    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.webp` });
-    cell.image?.remove();
-    Object.assign(cell, { image, source: null });
-    cell.canvas.after(image);
-  }
-
   function finish(cell, state, source) {
     if (cell.source === source) return;
     cell.source = source;
-    const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, "data-recipe": state.recipe, draggable: "true" });
+    const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, "data-recipe": state.recipe, "data-example": state.example, class: state.example && "sg-example", draggable: "true" });
     image.addEventListener("error", () => {
       if (cell.source !== source) return;
       state.lost = true; // its file went after the page was told of it

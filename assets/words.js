@@ -25,8 +25,7 @@ import { SeedGrid } from "./base.js";
 
   function write(value) {
     isWriting = true;
-    input().value = value;
-    input().dispatchEvent(new Event("input", { bubbles: true }));
+    SeedGrid.write(input(), value);
     input().setSelectionRange(value.length, value.length);
     isWriting = false;
   }
@@ -60,12 +59,12 @@ import { SeedGrid } from "./base.js";
   // The list, folded, beneath the words that the model knows.
   const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
   const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
-  const clear = make("button", { type: "button", class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
+  const clear = make("button", { class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
   const box = make("details", { class: "sg-history" }, make("summary", { text: text("history_label") }), make("div", { class: "sg-history-head" }, search, clear), list);
 
   function entry(prompt) {
-    const use = make("button", { type: "button", class: "sg-history-use", onclick: () => (write(prompt), input().focus()) }, make("bdi", { text: prompt }));
-    const forget = make("button", { type: "button", class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) });
+    const use = make("button", { class: "sg-history-use", onclick: () => (write(prompt), input().focus()) }, make("bdi", { text: prompt }));
+    const forget = make("button", { class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) });
     forget.append(icon("close"));
     return make("li", {}, use, forget);
   }
@@ -162,7 +161,6 @@ import { SeedGrid } from "./base.js";
 
   function chip(kind, word, words) {
     const node = make("button", {
-      type: "button",
       class: "sg-chip",
       tabindex: "-1",
       text: word,
