@@ -17,6 +17,7 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.events import Finished, Started
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.engine.scratch import Painted
@@ -212,6 +213,19 @@ def test_ended_live_runs_push_out_no_others(engine: Engine, make_recipes: MakeRe
         words = make_recipes(prompt=f"a {number}")
         engine.submit(plan_grid(words), owner="me", live=True).result(SOON_S)
     assert engine.run(run.id) is run
+
+
+def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecipes) -> None:
+    """Of one step none is seen alone, and the first batch may be a slow one."""
+    (recipe, *_), speeds = make_recipes(steps=1), Speeds()
+    assert speeds.took_s(recipe, 4) is None
+    for elapsed_s in (9.0, 0.5, 0.4, 0.6, 0.7):
+        speeds.note(recipe, elapsed_s)
+    assert speeds.took_s(recipe, 4) == 0.4
+    speeds.note(recipe, 0.8)
+    assert speeds.took_s(recipe, 4) == 0.6
+    assert speeds.took_s(recipe, 8) == 1.2
+    assert speeds.took_s(recipe.replace(num_inference_steps=2), 4) == speeds.known_s([recipe] * 8)
 
 
 @pytest.fixture

@@ -247,6 +247,10 @@ class Engine:
         """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
         return self._shared.speeds.known_s(recipes)
 
+    def took_s(self, recipe: Recipe, count: int) -> float | None:
+        """Say how long so many pictures like this one took lately; None where there were none."""
+        return self._shared.speeds.took_s(recipe, count)
+
     @property
     def load(self) -> Load:
         """What it has to do at this moment."""

@@ -501,13 +501,13 @@ class Studio:
         """Say what is to know of a request before anything is painted."""
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
-    def known_s(self, request: Request, *, turbo: bool = False) -> float | None:
-        """Say how long its pictures take, by those that were painted; None without any alike.
+    def took_s(self, request: Request, count: int, *, turbo: bool = False) -> float | None:
+        """Say how long so many pictures of its kind took lately; None where there were none.
 
         Raises:
             SeedGridError: As `resolve`.
         """
-        return self.engine.known_s(self.resolve(request, turbo=turbo))
+        return self.engine.took_s(self.resolve(request, turbo=turbo)[0], count)
 
     # The engine, as pages and commands see it.
 
