@@ -60,9 +60,10 @@ function shortList(key, most, fits = (each) => typeof each === "string") {
   };
 }
 
-/** Make an element; `text` becomes textContent, never HTML. */
+/** Make an element; `text` becomes textContent, never HTML. A button sends no form unless it says so. */
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
+  if (tag === "button") node.type = "button";
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "text") node.textContent = value;
     else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -151,15 +152,11 @@ function refresh() {
   const ringed = stage?.cells?.[stage.picked];
   const isForming = ringed && ringed.state !== "done";
   const canGoOn = Boolean(card) && !isForming;
-  allow("sg-refine", canGoOn);
-  allow("sg-subtle", canGoOn);
-  allow("sg-strong", canGoOn);
+  for (const id of ["sg-refine", "sg-subtle", "sg-strong"]) allow(id, canGoOn);
   const isThere = canGoOn && !card.lost;
-  allow("sg-save", isThere);
+  for (const id of ["sg-save", "sg-verify", "sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
   allow("sg-link", canGoOn && Boolean(card.link));
-  allow("sg-verify", isThere);
   allow("sg-brush", isThere && !card.isEarly && !card.upscaler);
-  for (const id of ["sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
   const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
   const hasOthers = seen.some((cell) => cell.id !== card?.id);
   // What a picture came from stands on the whole card, which Python sends after the stage's first word.

@@ -81,7 +81,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   dialog.setAttribute("aria-label", text("brush"));
 
   function button(key, onclick) {
-    return make("button", { type: "button", class: "sg-toggle", text: text(key), onclick });
+    return make("button", { class: "sg-toggle", text: text(key), onclick });
   }
 
   function range(key, min, max, value) {
@@ -190,7 +190,7 @@ function showRegion() {
   if (!region) return;
   const label = text("only_forget");
   const forget = () => (regions.delete(id), showRegion(), byId("sg-brush").focus());
-  const cross = make("button", { type: "button", class: "sg-chip", title: label, "aria-label": label, onclick: forget });
+  const cross = make("button", { class: "sg-chip", title: label, "aria-label": label, onclick: forget });
   cross.append(text("only_share", { percent: region.percent }), icon("close"));
   byId("sg-only").append(cross);
 }

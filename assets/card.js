@@ -50,7 +50,6 @@ import { SeedGrid } from "./base.js";
 
   function full(value) {
     const star = make("button", {
-      type: "button",
       class: "sg-star",
       title: text("favourite_title"),
       "aria-label": text("favourite_title"),
@@ -93,12 +92,7 @@ import { SeedGrid } from "./base.js";
 
   /** What was measured of the lock, here; nothing before it was measured. */
   function badge(lock) {
-    return make("span", {
-      class: "sg-badge",
-      "data-lock": lock.key.replace("lock_", ""),
-      title: text(`${lock.key}_why`, lock.data),
-      text: text(lock.key, lock.data),
-    });
+    return make("span", { class: "sg-badge", "data-lock": lock.key.replace("lock_", ""), title: text(`${lock.key}_why`, lock.data), text: text(lock.key, lock.data) });
   }
 
   function noteField(value) {
@@ -203,7 +197,7 @@ import { SeedGrid } from "./base.js";
     const cells = left.flatMap((cell, row) => [cell, right[row]]);
     const wasOpen = element.querySelector("details")?.open;
     const box = make("details", { class: "sg-export" });
-    const looks = make("p", { class: "sg-looks" }, make("button", { type: "button", "data-look": "film", text: text("export_film"), onclick: () => SeedGrid.module("film").then(({ film }) => film(id)) }));
+    const looks = make("p", { class: "sg-looks" }, make("button", { "data-look": "film", text: text("export_film"), onclick: () => SeedGrid.module("film").then(({ film }) => film(id)) }));
     box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
     if (SeedGrid.pickedNow().begun) looks.before(begunFrom(id, withStarts));
     box.open = Boolean(wasOpen);

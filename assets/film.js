@@ -19,7 +19,7 @@ export const film = async (id) => {
   const said = make("p", { role: "status", text: text("film_cost", { steps }) });
   if (seconds !== null) said.append(` ${text("film_seconds", { seconds: Math.max(1, Math.ceil(seconds)) })}`);
   const shown = make("div", { class: "sg-film-shown" });
-  const choices = ["webp", "gif"].map((kind) => make("button", { type: "button", class: "sg-toggle", "data-kind": kind, text: text(`film_${kind}`), onclick: () => shoot(kind) }));
+  const choices = ["webp", "gif"].map((kind) => make("button", { class: "sg-toggle", "data-kind": kind, text: text(`film_${kind}`), onclick: () => shoot(kind) }));
   const tools = make("div", { class: "sg-zoom-tools" }, ...choices);
   const title = make("h2", { text: text("film_title") });
   const dialog = overlay("film", make("section", {}, title, shown, said, tools));

@@ -75,7 +75,7 @@ function shapeButton(shape) {
   const title = text("shapes_title", { name, width: shape.width, height: shape.height }) + (shape.own ? ` · ${text("shapes_own")}` : "");
   return make(
     "button",
-    { type: "button", class: "sg-shape", title, "data-size": shape.size, "data-own": shape.own ? "" : null, onclick: () => write(size, shape.size) },
+    { class: "sg-shape", title, "data-size": shape.size, "data-own": shape.own ? "" : null, onclick: () => write(size, shape.size) },
     make("span", { class: "sg-shape-frame" }, frame),
     make("span", { text: name }),
   );
@@ -108,7 +108,7 @@ function showStart() {
   shownStart = value;
   const isId = /^[0-9a-f]{32}([0-9a-f]{32})?$/.test(value);
   const label = text("starting_title");
-  const chip = make("button", { type: "button", class: "sg-starting", title: label, "aria-label": label, onclick: () => write(start, "") });
+  const chip = make("button", { class: "sg-starting", title: label, "aria-label": label, onclick: () => write(start, "") });
   if (isId) chip.append(SeedGrid.image(SeedGrid.thumbUrl(value), false, { class: "sg-thumb" }));
   chip.append(make("span", { "aria-hidden": "true", text: "×" }));
   byId("sg-starting").replaceChildren(...(value ? [chip] : []));
@@ -233,7 +233,7 @@ function placeAdvice({ field, key, data }) {
 
 function adviceButton(key, onclick) {
   // The prompt would lose its focus to the press, and the words that open close again.
-  return make("button", { type: "button", class: "sg-link", text: text(key), onmousedown: (event) => event.preventDefault(), onclick });
+  return make("button", { class: "sg-link", text: text(key), onmousedown: (event) => event.preventDefault(), onclick });
 }
 
 /** The way to another model: the settings, at their list of models. */
@@ -248,5 +248,5 @@ for (const kind of ["input", "change"]) {
     if (event.target.closest?.("#sg-top, #sg-panel")) adviseSoon();
   });
 }
-document.addEventListener("sg-words", adviseSoon);
+for (const kind of ["sg-words", "sg-painted"]) document.addEventListener(kind, adviseSoon);
 SeedGrid.shows.advice = showAdvice;

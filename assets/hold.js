@@ -3,19 +3,11 @@
    look alike are spread. */
 import { SeedGrid } from "./base.js";
 
-const KEPT = "seedgrid-hold";
 const MIN_STEPS = 4; // as in seedgrid/core/way.py
 const { byId, text } = SeedGrid;
+const shares = SeedGrid.kept("seedgrid-hold"); // by model
 const row = byId("sg-hold-row");
 const slider = byId("sg-hold");
-
-function kept() {
-  try {
-    return Object(JSON.parse(localStorage.getItem(KEPT)));
-  } catch {
-    return {};
-  }
-}
 
 function show() {
   const share = Number(slider.value);
@@ -24,17 +16,13 @@ function show() {
   slider.setAttribute("aria-valuetext", said);
 }
 
-/** What Refine is told; nothing where it is not offered. */
-SeedGrid.holdNow = () => (row.hidden ? 0 : Number(slider.value));
+/** What Refine is told: the words, the share that is held where that is offered, and the region. */
+SeedGrid.refinement = () => SeedGrid.typedAround({ hold: row.hidden ? 0 : Number(slider.value), ...SeedGrid.regionNow?.() });
 
 slider.addEventListener("input", show);
 slider.addEventListener("change", () => {
   const { model } = SeedGrid.pickedNow() ?? {};
-  try {
-    localStorage.setItem(KEPT, JSON.stringify({ ...kept(), [model]: slider.value }));
-  } catch {
-    // Nothing is kept, and nothing else is lost.
-  }
+  shares.keep({ ...shares.recall(), [model]: slider.value });
 });
 
 document.addEventListener("sg-card", () => {
@@ -42,7 +30,7 @@ document.addEventListener("sg-card", () => {
   if (card?.isEarly) return; // Python's card says how many steps it has.
   const numRun = Math.floor((card?.steps ?? 0) * (Number(card?.strength) || 1));
   row.hidden = !card || Boolean(card.upscaler) || numRun < MIN_STEPS;
-  if (card) slider.value = kept()[card.model] ?? "0";
+  if (card) slider.value = shares.recall()?.[card.model] ?? "0";
   show();
 });
 

@@ -69,7 +69,7 @@ function open(first) {
   }
 
   function tool(name, words, isPressed, onclick) {
-    return make("button", { type: "button", class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
+    return make("button", { class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
   }
 
   const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();

@@ -29,7 +29,6 @@ export function openLibrary() {
   const favourites = toggle("library_favourites", (isOn) => (asked.favourite = isOn));
   const thrown = toggle("library_trash", (isOn) => (selection.end(), (asked.trashed = isOn)));
   const filter = make("button", {
-    type: "button",
     class: "sg-pill",
     text: text("library_filter"),
     "aria-expanded": "false",
@@ -39,7 +38,6 @@ export function openLibrary() {
     },
   });
   const emptyTrash = make("button", {
-    type: "button",
     class: "sg-pill sg-danger",
     hidden: "",
     text: text("library_empty_trash"),
@@ -59,13 +57,7 @@ export function openLibrary() {
   const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash);
 
   function field(type, key, change) {
-    const input = make("input", {
-      type,
-      class: "sg-field",
-      placeholder: text(key),
-      "aria-label": text(key),
-      maxlength: "200",
-    });
+    const input = make("input", { type, class: "sg-field", placeholder: text(key), "aria-label": text(key), maxlength: "200" });
     let timer = 0;
     input.addEventListener("input", () => {
       change(input.value.trim());
@@ -81,7 +73,6 @@ export function openLibrary() {
 
   function toggle(key, change) {
     const button = make("button", {
-      type: "button",
       class: "sg-pill",
       text: text(key),
       "aria-pressed": "false",
@@ -112,19 +103,13 @@ export function openLibrary() {
   }
 
   /** A search that another has followed before its turn came is not sent. */
-  async function find(wanted) {
-    await line.comes();
-    const isWanted = wanted.number === number;
-    if (isWanted && !(await SeedGrid.ask("search", { asked: wanted }))) isWaiting = false; // scrolling on asks again
-    line.answered();
-  }
+  const find = (wanted) =>
+    line(async () => {
+      const isWanted = wanted.number === number;
+      if (isWanted && !(await SeedGrid.ask("search", { asked: wanted }))) isWaiting = false; // scrolling on asks again
+    });
 
-  async function empty() {
-    await line.comes();
-    await SeedGrid.ask("empty");
-    line.answered();
-    ask();
-  }
+  const empty = () => line(() => SeedGrid.ask("empty")).then(ask);
 
   function askMore() {
     if (isWaiting || after === null) return;
@@ -162,7 +147,6 @@ export function openLibrary() {
     const opener = make(
       "button",
       {
-        type: "button",
         class: "sg-item-open",
         title: item.prompt,
         "aria-label": text("library_go", { words: item.prompt, seed: item.seed }),
@@ -179,7 +163,6 @@ export function openLibrary() {
     if (item.favourite) opener.append(icon("star"));
     if (item.count) opener.append(make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }));
     const remove = make("button", {
-      type: "button",
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
@@ -197,10 +180,7 @@ export function openLibrary() {
   /** A change in its turn; what it says is asked for only then. */
   async function tell(action, wanted) {
     changing += 1;
-    await line.comes();
-    const parts = await SeedGrid.ask(action, { asked: wanted() });
-    changing -= 1;
-    line.answered();
+    const parts = await line(() => SeedGrid.ask(action, { asked: wanted() }).finally(() => (changing -= 1)));
     if (!parts || parts.status?.kind === "error") ask();
     else SeedGrid.lookAgain();
   }

@@ -50,7 +50,7 @@ function chips(item, changed) {
     const isThere = has.includes(SeedGrid.bare(words));
     const label = say("lora_put", { words });
     const use = () => (isThere || putWords(words), changed());
-    box.append(make("button", { type: "button", class: "sg-models-chip", "data-key": `words ${item.id} ${words}`, "aria-pressed": String(isThere), "aria-label": label, title: label, text: words, onclick: use }));
+    box.append(make("button", { class: "sg-models-chip", "data-key": `words ${item.id} ${words}`, "aria-pressed": String(isThere), "aria-label": label, title: label, text: words, onclick: use }));
   }
   return box;
 }

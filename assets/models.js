@@ -138,7 +138,7 @@ const badge = (words, kind) => make("span", { class: "sg-models-badge", "data-ki
 
 function button(key, name, onclick, kind = "") {
   const label = say(key);
-  return make("button", { type: "button", class: `sg-models-button ${kind}`, "data-key": `${key} ${name}`, "aria-label": `${label}: ${name}`, text: label, onclick });
+  return make("button", { class: `sg-models-button ${kind}`, "data-key": `${key} ${name}`, "aria-label": `${label}: ${name}`, text: label, onclick });
 }
 
 function hereRow(item, may) {

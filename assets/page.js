@@ -10,6 +10,7 @@ import "./variations.js";
 import "./hold.js";
 import "./form.js";
 import "./place.js";
+import "./live.js";
 
 /* Which button asks the server for what. A press tells what the fields show and what is ringed then. */
 (() => {
@@ -22,7 +23,7 @@ import "./place.js";
     SeedGrid.turn(action, { around: SeedGrid.typedAround({ upscaler }) }, SeedGrid.pick());
   };
   on("sg-generate", generate);
-  on("sg-refine", () => SeedGrid.turn("refine", { around: SeedGrid.typedAround({ hold: SeedGrid.holdNow(), ...SeedGrid.regionNow?.() }) }, SeedGrid.pick()));
+  on("sg-refine", () => SeedGrid.turn("refine", { around: SeedGrid.refinement() }, SeedGrid.pick()));
   for (const name of ["subtle", "strong"]) on(`sg-${name}`, around(name));
   for (const name of ["final", "final-4"]) on(`sg-${name}`, final(name));
   on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
@@ -74,7 +75,12 @@ import "./place.js";
     if (button && !button.disabled) button.click();
   };
   /** Mark what is in the card, or not. */
-  SeedGrid.favourite = () => document.querySelector("#sg-picked .sg-star")?.click();
+  SeedGrid.favourite = async () => {
+    const cell = document.activeElement?.closest?.("[data-state='live']");
+    if (cell) await SeedGrid.keepLive(Number(cell.dataset.cell));
+    const star = document.querySelector("#sg-picked .sg-star");
+    return star ? star.click() : SeedGrid.keepLive();
+  };
   const actions = {
     r: () => press("sg-refine"),
     b: () => press("sg-back"),
@@ -215,7 +221,7 @@ import "./place.js";
 (() => {
   const { make, text, byId } = SeedGrid;
   const element = byId("sg-library");
-  const opener = make("button", { type: "button", class: "sg-library-closed" });
+  const opener = make("button", { class: "sg-library-closed" });
   opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
   element.replaceChildren(opener); // nobody's pictures are in the page before this visitor asks
 

@@ -58,7 +58,6 @@ import { SeedGrid } from "./base.js";
     const plain = round.name.words ?? text(round.name.key, round.name.data);
     const name = round.name.nth ? `${plain} ${round.name.nth}` : plain;
     const button = make("button", {
-      type: "button",
       class: "sg-round",
       title: round.words,
       "data-round": round.id,

@@ -17,7 +17,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   const chosen = new Map(); // items by their id
   let isOn = false;
   let last = null;
-  const pill = make("button", { type: "button", class: "sg-pill sg-select", "aria-pressed": "false", text: text("library_select"), onclick: () => turn(!isOn) });
+  const pill = make("button", { class: "sg-pill sg-select", "aria-pressed": "false", text: text("library_select"), onclick: () => turn(!isOn) });
   const count = make("span", { class: "sg-selected-count", role: "status" });
   const all = button("all", takeAll);
   const favourite = button("favourite", love);
@@ -31,7 +31,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   favourite.textContent = text("help_favourite");
 
   function button(name, onclick) {
-    return make("button", { type: "button", class: "sg-pill", "data-tool": name, onclick });
+    return make("button", { class: "sg-pill", "data-tool": name, onclick });
   }
 
   const items = () => [...chosen.values()];

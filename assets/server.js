@@ -5,20 +5,10 @@ import { SeedGrid } from "./base.js";
 const { byId, config, make, text, language, shows } = SeedGrid;
 const NAMES = ["work", "round", "picked", "run", "epoch"];
 
-/** A line of questions: each `comes` waits until the one before it has had its `answered`. */
+/** A line of questions: each is asked when the one before it has had its answer. */
 SeedGrid.line = () => {
   let last = Promise.resolve();
-  let end = () => undefined;
-  return {
-    async comes() {
-      const before = last;
-      let over;
-      last = new Promise((resolve) => (over = resolve));
-      await before;
-      end = over;
-    },
-    answered: () => end(),
-  };
+  return (ask) => (last = last.then(ask, ask));
 };
 
 const line = SeedGrid.line();
@@ -38,11 +28,11 @@ const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) =
 const visitor = ownName.recall() ?? ownName.keep(newId());
 shows.keyed = (isKeyed) => (SeedGrid.by = isKeyed ? visitor : null);
 
+const ownHeaders = async () => ({ "X-SeedGrid-Language": language, "X-SeedGrid-Visitor": visitor, ...(await lentHeaders()) });
 /** Ask the server; throws where nobody answers. */
 async function send(path, options = {}) {
-  const headers = { "X-SeedGrid-Language": language, "X-SeedGrid-Visitor": visitor, ...(await lentHeaders()), ...options.headers };
   try {
-    const answer = await fetch(path, { ...options, headers });
+    const answer = await fetch(path, { ...options, headers: { ...(await ownHeaders()), ...options.headers } });
     if (!answer.ok) refused(answer.status);
     return answer;
   } catch (error) {
@@ -67,38 +57,28 @@ SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, a
 
 /** Ask for what leads to another place. A hand is quicker than a server: who presses Back twice asks
     from a place that is about to change, so each question waits for the answer before it. */
-SeedGrid.turn = async (action, data = {}, more = {}) => {
-  await line.comes();
-  try {
-    return await SeedGrid.ask(action, data, more);
-  } finally {
-    line.answered();
-  }
+SeedGrid.turn = (action, data = {}, more = {}) => {
+  document.dispatchEvent(new CustomEvent("sg-turn", { detail: [action, data, more] }));
+  return line(() => SeedGrid.ask(action, data, more));
 };
 
 /** Hand files over, in their turn. */
-SeedGrid.turnFiles = async (files) => {
-  await line.comes();
-  try {
+SeedGrid.turnFiles = (files) =>
+  line(() => {
     const body = new FormData();
     body.append("state", JSON.stringify(known));
     for (const file of files) body.append("files", file);
-    return await post("seedgrid/drop", { method: "POST", body });
-  } finally {
-    line.answered();
-  }
-};
+    return post("seedgrid/drop", { method: "POST", body });
+  });
 
 /** Resolves when every question that was asked before has its answer. */
-SeedGrid.turnsDone = async () => {
-  await line.comes();
-  line.answered();
-};
+SeedGrid.turnsDone = () => line(() => undefined);
 
 /** Read an answer that comes in pieces to its end; false where it broke off. */
 SeedGrid.listen = async (action, data = {}, signal = null) => {
   try {
-    const answer = await fetch(`seedgrid/do/${action}`, { ...asJson({ state: known, ...data }), signal, headers: { "Content-Type": "application/json", "X-SeedGrid-Visitor": visitor, ...(await lentHeaders()) } });
+    const asked = asJson({ state: known, ...data });
+    const answer = await fetch(`seedgrid/do/${action}`, { ...asked, signal, headers: { ...asked.headers, ...(await ownHeaders()) } });
     if (!answer.ok) return answer.status < 429; // from there on (too often, in trouble) it is asked again
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
@@ -228,7 +208,7 @@ function lentHeaders() {
   /** What can be done about it, where there is something. */
   function offer(value) {
     const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
-    const button = (key, onclick) => make("button", { type: "button", class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
+    const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
     const name = "status_folder_other";
     const other = make("input", { class: "sg-field", maxlength: "500", placeholder: text(name), "aria-label": text(name) });
     const found = {

@@ -6,7 +6,7 @@ import { SeedGrid } from "./base.js";
   const element = SeedGrid.byId("sg-stage");
   const pick = (data) => SeedGrid.ask("pick", data);
   const example = (data) => SeedGrid.turn("example", data);
-  const { make, text, icon, pictureUrl, byId } = SeedGrid;
+  const { make, text, icon, byId } = SeedGrid;
   const grid = make("div", { class: "sg-grid", role: "listbox" });
   grid.setAttribute("aria-label", text("stage_label"));
   const invitation = make(
@@ -71,6 +71,7 @@ import { SeedGrid } from "./base.js";
   /** Pick a cell; the picked one stays so. A forming one counts once it is done. */
   function choose(index) {
     const state = current.cells?.[index]?.state;
+    if (state === "live") return SeedGrid.keepLive(index);
     if (current.cells?.[index]?.example) return example({ example: current.cells[index].example });
     if (!["done", "waiting", "painting"].includes(state)) return;
     if (picked === index) return;
@@ -78,6 +79,8 @@ import { SeedGrid } from "./base.js";
     mark();
     if (state === "done") pick({ id: current.cells[index].id });
   }
+
+  SeedGrid.chooseCell = choose;
 
   /** Let go of what is picked, and say so. */
   SeedGrid.letGo = () => {
@@ -166,6 +169,8 @@ import { SeedGrid } from "./base.js";
   }
 
   function fill(cell, state, isNew) {
+    // A live cell keeps its former picture, and what is said of it, until its own is there.
+    if (state.state === "live" && cell.image && cell.source !== state.source) return state.source && finish(cell, state, state.source);
     if (isNew || cell.face !== face(state)) dress(cell, state);
     cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
     paint(cell, state, isNew);
@@ -199,10 +204,11 @@ import { SeedGrid } from "./base.js";
   }
 
   function paint(cell, state, isNew) {
-    if (state.state === "done" && !state.lost) return finish(cell, state);
-    if (state.example) return exhibit(cell, state);
+    const source = state.state === "done" ? `pictures/${state.id}.png` : state.example ? `opening/${state.example}.webp` : state.source;
+    if (source && !state.lost) return finish(cell, state, source);
+    if (cell.image?.dataset.recipe && cell.image.dataset.recipe === state.recipe) return; // live, and kept in a moment
     cell.image?.remove();
-    cell.image = null;
+    cell.image = cell.source = null;
     cell.canvas.hidden = false;
     if (!isNew && (state.preview || cell.blank === state.seed)) return;
     cell.blank = state.seed;
@@ -210,29 +216,31 @@ import { SeedGrid } from "./base.js";
     cell.canvas.style.setProperty("--sg-hue", ((state.seed ?? cell.index) * 137) % 360);
   }
 
-  /** Show a picture that ships: none of this visitor's, until it is clicked. */
-  function exhibit(cell, state) {
-    if (cell.image?.dataset.example === String(state.example)) return;
-    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.webp` });
-    cell.image?.remove();
-    cell.image = image;
-    cell.canvas.after(image);
-  }
-
-  function finish(cell, state) {
-    if (cell.image?.dataset.id === state.id) return;
-    const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, draggable: "true" });
+  function finish(cell, state, source) {
+    if (cell.source === source) return;
+    cell.source = source;
+    const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, "data-recipe": state.recipe, "data-example": state.example, class: state.example && "sg-example", draggable: "true" });
     image.addEventListener("error", () => {
+      if (cell.source !== source) return;
       state.lost = true; // its file went after the page was told of it
       fill(cell, state, true);
       SeedGrid.refresh();
     });
-    image.src = pictureUrl(state.id);
-    cell.image?.remove();
-    cell.image = image;
-    cell.canvas.after(image);
-    cell.preview = null;
-    const shown = image.decode().then(() => (cell.canvas.hidden = cell.image === image)); // until then the preview is seen
+    image.src = SeedGrid.own(`seedgrid/${source}`);
+    const isInPlace = cell.image && (state.state === "live" || cell.image.dataset.recipe);
+    const put = () => {
+      cell.image?.remove();
+      cell.image = image;
+      cell.canvas.after(image);
+      cell.preview = null;
+      if (state.state === "live") dress(cell, state);
+    };
+    if (!isInPlace) put();
+    const shown = image.decode().then(() => {
+      if (cell.source !== source) return;
+      if (isInPlace) put();
+      cell.canvas.hidden = true; // until then the preview is seen
+    });
     settled = Promise.allSettled([settled, shown]);
   }
 
@@ -267,7 +275,10 @@ import { SeedGrid } from "./base.js";
     element.setAttribute("aria-busy", String(busy));
     const was = document.documentElement.classList.contains("sg-busy");
     document.documentElement.classList.toggle("sg-busy", busy);
-    if (was && !busy) SeedGrid.askLibrary?.();
+    if (was && !busy) {
+      SeedGrid.askLibrary?.();
+      document.dispatchEvent(new Event("sg-painted"));
+    }
     if (busy && !was) showStage();
   }
 

@@ -12,7 +12,7 @@ export const tagRow = (choose) => {
   let isWhole = false;
 
   function chip({ tag, number }) {
-    const button = make("button", { type: "button", class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) });
+    const button = make("button", { class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) });
     button.append(make("bdi", { text: tag }), make("span", { class: "sg-tag-count", text: number }));
     return button;
   }
@@ -27,7 +27,7 @@ export const tagRow = (choose) => {
     const hadFocus = node.contains(document.activeElement) ? [...node.children].indexOf(document.activeElement) : -1;
     // The one that is open is always in sight.
     const shown = isWhole ? known : known.filter(({ tag }, at) => at < FEW || tag === chosen);
-    const more = make("button", { type: "button", class: "sg-pill", text: text("library_more_tags"), onclick: () => ((isWhole = true), draw()) });
+    const more = make("button", { class: "sg-pill", text: text("library_more_tags"), onclick: () => ((isWhole = true), draw()) });
     node.replaceChildren(...shown.map(chip));
     if (shown.length < known.length) node.append(more);
     node.append(list);
@@ -64,7 +64,7 @@ export const tagField = (change) => {
   }
 
   function chip(tag) {
-    const button = make("button", { type: "button", class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: () => (change({ remove: [tag] }), input.focus()) });
+    const button = make("button", { class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: () => (change({ remove: [tag] }), input.focus()) });
     button.append(make("bdi", { text: tag }), SeedGrid.icon("close"));
     return button;
   }

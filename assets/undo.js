@@ -44,7 +44,7 @@ export const undoBar = (restore) => {
       last = { number, putBack };
       node.replaceChildren(
         make("span", { text: text("library_removed", { number: count }) }),
-        make("button", { type: "button", text: text("library_undo"), onclick: takeBack }),
+        make("button", { text: text("library_undo"), onclick: takeBack }),
       );
       node.hidden = false;
       wait();

@@ -24,13 +24,13 @@ import { SeedGrid } from "./base.js";
   }
 
   function chip(words, lines, onclick = () => write(lines)) {
-    return make("button", { type: "button", class: "sg-chip", title: lines.join("\n"), text: words, onclick });
+    return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick });
   }
 
   function ownChip([name, lines]) {
     const forget = () => keep(own().filter(([other]) => other !== name));
     const label = text("fours_forget", { name });
-    const cross = make("button", { type: "button", class: "sg-chip sg-four-forget", "aria-label": label, title: label, text: "×", onclick: forget });
+    const cross = make("button", { class: "sg-chip sg-four-forget", "aria-label": label, title: label, text: "×", onclick: forget });
     return make("span", { class: "sg-four-own" }, chip(name, lines), cross);
   }
 
@@ -113,7 +113,9 @@ import { SeedGrid } from "./base.js";
     const spent = fields.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
     const others = fields.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
     const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
+    SeedGrid.isOffering = true;
     spent.forEach((input, index) => write(input, fresh[index] ?? ""));
+    SeedGrid.isOffering = false;
   }
 
   /** A model that spoils what it enlarges is not asked to; a network may do it, or else the sentence

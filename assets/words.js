@@ -25,8 +25,7 @@ import { SeedGrid } from "./base.js";
 
   function write(value) {
     isWriting = true;
-    input().value = value;
-    input().dispatchEvent(new Event("input", { bubbles: true }));
+    SeedGrid.write(input(), value);
     input().setSelectionRange(value.length, value.length);
     isWriting = false;
   }
@@ -60,12 +59,12 @@ import { SeedGrid } from "./base.js";
   // The list, folded, beneath the words that the model knows.
   const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
   const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
-  const clear = make("button", { type: "button", class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
+  const clear = make("button", { class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
   const box = make("details", { class: "sg-history" }, make("summary", { text: text("history_label") }), make("div", { class: "sg-history-head" }, search, clear), list);
 
   function entry(prompt) {
-    const use = make("button", { type: "button", class: "sg-history-use", onclick: () => (write(prompt), input().focus()) }, make("bdi", { text: prompt }));
-    const forget = make("button", { type: "button", class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) });
+    const use = make("button", { class: "sg-history-use", onclick: () => (write(prompt), input().focus()) }, make("bdi", { text: prompt }));
+    const forget = make("button", { class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) });
     forget.append(icon("close"));
     return make("li", {}, use, forget);
   }
@@ -127,24 +126,27 @@ import { SeedGrid } from "./base.js";
     open(element.children.length > 0);
   };
 
-  function use(kind, word, words) {
-    if (kind !== "subjects" && kind !== "styles") {
-      lastVariation = (lastVariation % 4) + 1;
-      const input = inputOf(`sg-vary-${lastVariation}`);
-      if (input) write(input, `, ${word}`);
-      return;
-    }
-    const input = inputOf("sg-prompt");
+  /** What a word would be written into, and what would stand there then. */
+  function writes(kind, word, words) {
+    if (kind !== "subjects" && kind !== "styles") return { id: `sg-vary-${(lastVariation % 4) + 1}`, value: `, ${word}` };
+    const id = "sg-prompt";
+    const prompt = inputOf(id).value;
+    const lower = prompt.toLowerCase();
     const there = words
-      .filter((other) => input.value.toLowerCase().includes(other.toLowerCase()))
+      .filter((other) => lower.includes(other.toLowerCase()))
       .sort((one, other) => other.length - one.length)[0];
     if (there) {
-      const at = input.value.toLowerCase().indexOf(there.toLowerCase());
-      write(input, input.value.slice(0, at) + word + input.value.slice(at + there.length));
-    } else {
-      const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
-      write(input, `${input.value.trimEnd()}${input.value.trim() ? glue : ""}${word}`);
+      const at = lower.indexOf(there.toLowerCase());
+      return { id, value: prompt.slice(0, at) + word + prompt.slice(at + there.length) };
     }
+    const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
+    return { id, value: `${prompt.trimEnd()}${prompt.trim() ? glue : ""}${word}` };
+  }
+
+  function use(chip) {
+    const { id, value } = chip.sgWrites();
+    if (id !== "sg-prompt") lastVariation = Number(id.at(-1));
+    write(inputOf(id), value);
   }
 
   /** Mark the words that stand in a field already. */
@@ -158,14 +160,15 @@ import { SeedGrid } from "./base.js";
   }
 
   function chip(kind, word, words) {
-    return make("button", {
-      type: "button",
+    const node = make("button", {
       class: "sg-chip",
       tabindex: "-1",
       text: word,
       onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
-      onclick: () => use(kind, word, words),
+      onclick: () => use(node),
     });
+    node.sgWrites = () => writes(kind, word, words);
+    return node;
   }
 
   function show(value) {

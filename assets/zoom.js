@@ -8,12 +8,7 @@ const { make, text, icon, image, words, pictureUrl, thumbUrl } = SeedGrid;
 export function overlay(kind, ...children) {
   document.querySelector("dialog.sg-overlay")?.remove();
   const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
-  const close = make("button", {
-    type: "button",
-    class: "sg-close",
-    "aria-label": text("close"),
-    onclick: () => dialog.close(),
-  });
+  const close = make("button", { class: "sg-close", "aria-label": text("close"), onclick: () => dialog.close() });
   close.append(icon("close"));
   dialog.append(close, ...children);
   dialog.addEventListener("close", () => dialog.remove());
@@ -28,7 +23,7 @@ export function overlay(kind, ...children) {
 /** The arrows of an overlay that shows one picture of several, one back and one on. */
 export const arrows = (go) => Object.entries({ before: -1, after: 1 }).map(([name, step]) => make(
   "button",
-  { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) },
+  { class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) },
   icon(name),
 ));
 
@@ -52,7 +47,6 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
   const redraw = () => difference.hidden || drawDifference(difference, before, after);
   before.addEventListener("load", redraw);
   const toggle = make("button", {
-    type: "button",
     class: "sg-toggle",
     "aria-pressed": "false",
     text: text("compare_difference"),
@@ -91,7 +85,7 @@ function othersOf(now) {
 }
 
 function thumbOf(other, choose) {
-  const button = make("button", { type: "button", title: other.prompt, "aria-label": other.prompt, onclick: choose });
+  const button = make("button", { title: other.prompt, "aria-label": other.prompt, onclick: choose });
   button.append(image(thumbUrl(other.id), false));
   return button;
 }

@@ -41,6 +41,7 @@ ROUTES: Final = {
     "/metrics": SMALL,
     "/seedgrid/assets/{version}/{name:path}": SMALL,
     "/seedgrid/pictures/{picture_id}.png": SMALL,
+    "/seedgrid/live/{recipe_id}.png": SMALL,  # from memory
     "/seedgrid/thumbs/{picture_id}.jpg": FILE_WORK,
     "/seedgrid/opening/{number}.webp": SMALL,  # four files
     "/seedgrid/drop": FILE_WORK,
@@ -57,6 +58,7 @@ ROUTES: Final = {
         for action in ("load", "generate", "refine", "subtle", "strong", "final", "final-4")
     },
     **{f"/seedgrid/do/{action}": ENGINE for action in ("again", "verify", "portable")},
+    **{f"/seedgrid/do/live-{action}": ENGINE for action in ("generate", "refine")},
     "/seedgrid/do/follow": OPEN,
     # Small ones read a page of the visitor's own library at most.
     **{f"/seedgrid/do/{action}": SMALL for action in ("back", "go", "stop", "pick", "favourite")},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -119,8 +120,28 @@ def test_a_run_is_shown_to_its_owner_only(page: Page) -> None:
 
 def test_every_address_at_which_a_picture_can_be_named_is_tried_here(page: Page) -> None:
     """A new route has no place in this file: think of the other visitor first."""
-    tried = {*OF_NOBODY, *FILES, "/seedgrid/film", *(f"/seedgrid/do/{each}" for each in ACTIONS)}
+    tried = {
+        *OF_NOBODY,
+        *FILES,
+        LIVE,
+        "/seedgrid/film",
+        *(f"/seedgrid/do/{each}" for each in ACTIONS),
+    }
     assert tried == ROUTES.keys() == set(paths_of(cast("Starlette", page.client.app).routes))
+
+
+LIVE = "/seedgrid/live/{recipe_id}.png"
+
+
+def test_a_live_picture_is_shown_to_its_owner_alone(page: Page) -> None:
+    """By its recipe, which says what somebody types at this moment."""
+    told = {"number": 1, "fields": FIELDS}
+    answer = page.as_(ANNA).post("/seedgrid/do/live-generate", json=told)
+    sources = set(re.findall(r"live/[0-9a-f]{64}\.png", answer.text))
+    assert len(sources) == 2
+    for source in sources:
+        assert page.as_(ANNA).get(f"/seedgrid/{source}").status_code == 200
+        assert page.as_(BERT).get(f"/seedgrid/{source}").status_code == 404
 
 
 FILES = {
@@ -174,6 +195,8 @@ ACTIONS: dict[str, dict[str, Any]] = {
     "mark": {"asked": {"pictures": ["PARENT"], "favourite": True}},
     "verify": {"id": "PARENT"},
     "follow": {},
+    "live-generate": {"number": 1, "fields": FIELDS | {"start": "PARENT"}},
+    "live-refine": {"number": 1, "around": {"vary": [", artsy"]}},
 }
 
 

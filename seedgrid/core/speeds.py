@@ -7,6 +7,7 @@ first a guess.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -17,6 +18,9 @@ _GUESS_S: Final = 1e-6
 _RUNS_ALL: Final = "LCM"
 _NEWEST: Final = 0.3
 """How much of an average the newest batch decides: machines are busy at times."""
+
+_LAST: Final = 3
+"""So many batches of a kind are looked at: one may have met a busy machine, or loaded something."""
 
 _Key = tuple[str, str, int, int]
 _Rate = tuple[float, float]
@@ -54,6 +58,7 @@ class Speeds:
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Rate] = {}
+        self._took: dict[tuple[_Key, int], deque[float]] = {}
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
 
@@ -68,6 +73,7 @@ class Speeds:
         if recipe.parent:  # What of it was remembered cannot be seen from here.
             return
         key, num_steps = _key(recipe), num_steps_run(recipe)
+        self._took.setdefault((key, num_steps), deque(maxlen=_LAST)).append(elapsed_s)
         if step_s is None and (
             key in self._known or (recipe.start and recipe.scheduler == _RUNS_ALL)
         ):
@@ -103,6 +109,16 @@ class Speeds:
         listed = list(recipes)
         known = self._known.copy()
         return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
+
+    def took_s(self, recipe: Recipe, count: int) -> float | None:
+        """Return how long so many pictures took lately, at best; None where none was painted.
+
+        Where other numbers of steps were painted alone, it is an estimate.
+        """
+        took = self._took.get((_key(recipe), num_steps_run(recipe)))
+        if took:
+            return min(took) * math.ceil(count / recipe.lock_width)
+        return self.known_s([recipe] * count)
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
         num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width

@@ -53,11 +53,13 @@ class Waiting:
     Attributes:
         left_s: What is left of it, in estimated seconds.
         needs_painter: False where the library knows all of it.
+        is_live: It follows somebody's typing.
     """
 
     asker: Asker
     left_s: float
     needs_painter: bool = True
+    is_live: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,18 +7,19 @@ one to leave a run ends it. Knows nothing of threads, queues or where painters a
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Final
 
 from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
-from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.variables import is_on
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.easing import easier_ways
 from seedgrid.engine.run import Run
+from seedgrid.engine.scratch import Known, Painted, known_of
 
 _MAX_LOSSES: Final = 3
 """A batch that so many workers did not survive is not given to another one."""
@@ -47,6 +48,9 @@ _NOT_IN_PASSPORTS: Final = frozenset(
     }
 )
 """Settings of a recipe that no passport depends on."""
+
+LIVE: Final = "live"
+"""The turns of live runs, behind all others."""
 
 Cells = tuple[int, ...]
 
@@ -93,8 +97,8 @@ class Batches:
 
     @property
     def turn(self) -> tuple[str, str]:
-        """Runs with the same turn are painted in their order."""
-        return "run", self.run.owner
+        """Runs with the same turn are painted in their order; what is live gives way."""
+        return LIVE if self.run.is_live else "run", self.run.owner
 
     @property
     def is_painted(self) -> bool:
@@ -106,24 +110,23 @@ class Batches:
         """Whether there are batches that nobody has taken."""
         return bool(self._ready)
 
-    def recall(self, passports: KnownPassports) -> dict[int, Entry]:
-        """Return what the library remembers of the run, by cell, where the passport is known.
+    def recall(self, passports: KnownPassports, painted: Painted) -> list[Known]:
+        """Return the pictures of the run that need no painting, where the passport is known.
 
         Only before anybody takes a batch; these cells are in no batch from now on.
         """
-        if self.run.fresh:
-            return {}
         cells_of: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
             if passport is not None:
                 cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
-        known: dict[int, Entry] = {}
-        for passport, cells in cells_of.values():
-            known |= remembered(self.run, cells, passport)
+        found = [
+            known_of(self.run, cells, passport, painted) for passport, cells in cells_of.values()
+        ]
+        known = {cell for each in found for cell in each.cells}
         self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in known))
         self.needs_painter = self.has_more
-        return known
+        return found
 
     def enter(self) -> bool:
         """Count one more painter; False when the run has ended."""
@@ -236,14 +239,6 @@ class Batches:
         return found
 
 
-def remembered(run: Run, cells: Sequence[int], passport: Passport) -> Mapping[int, Entry]:
-    """Return what the run's library knows of cells under a passport, by cell."""
-    if run.fresh:
-        return {}
-    ids = {cell: run.jobs[cell].recipe.id for cell in cells}
-    found = run.library.remembered(tuple(ids.values()), passport.digest)
-    return {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
-
-
 def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
-    return recipe.model_dump_json(exclude=set(_NOT_IN_PASSPORTS)), placement
+    key = recipe.model_dump_json(exclude=set(_NOT_IN_PASSPORTS))
+    return key, replace(placement, previews=False)  # Who looks on changes no bit.

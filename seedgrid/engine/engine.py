@@ -12,6 +12,7 @@ from typing import Final, Literal, Self, TypeVar
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice, RunError, SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Failed
+from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
@@ -20,6 +21,7 @@ from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, a
 from seedgrid.engine.batches import Batches
 from seedgrid.engine.queue import Task
 from seedgrid.engine.run import Run, Store
+from seedgrid.engine.scratch import Scratch
 from seedgrid.engine.worker import PainterState, Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 _NUM_KEPT: Final = 64
 _LONG: Final = 10
 """A task may be silent for so many times as long as its pictures were estimated to take."""
+_LIVE_S: Final = 1.5
+"""So much of others' live work may be before one's own."""
 _SAVING_S: Final = 10.0
 """How long closing waits for the disk."""
 
@@ -111,6 +115,7 @@ class Engine:
         owner: str,
         address: str = "",
         fresh: bool = False,
+        live: bool = False,
         library: Store | None = None,
         placement: Placement | None = None,
         expected: Sequence[str] = (),
@@ -123,8 +128,10 @@ class Engine:
             owner: Who asks: a browser session, for example. Owners take turns.
             address: Where from; empty for one's own machine.
             fresh: Compute even what the library remembers.
-            library: Where the pictures go; the engine's own by default. One that keeps them in
-                memory makes a run that is not saved.
+            live: It follows somebody's typing: its pictures are not saved, and it gives way to all
+                that is asked for in earnest. It replaces its owner's live run that still waits; an
+                ordinary run replaces the live ones of other recipes, and takes what they painted.
+            library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
             expected: By job, the digest of the pixels that it is compared with.
             notices: What the asker should know of the jobs.
@@ -137,6 +144,7 @@ class Engine:
         library = library or self.library
         if not jobs or library is None:
             raise ValueError("a run needs at least one job, and a library")
+        library = Scratch(library) if live else library
         library.check_room(job.recipe for job in jobs)
         run = Run(
             jobs,
@@ -147,23 +155,37 @@ class Engine:
             fresh=fresh,
             expected=expected,
             notices=notices,
+            is_live=live,
             on_cancel=self._on_cancel,
         )
         batches = Batches(run)
-        known = batches.recall(self._shared.passports)
-        left = [job.recipe for cell, job in enumerate(jobs) if cell not in known]
+        known = batches.recall(self._shared.passports, self._shared.painted)
+        cells = {cell for each in known for cell in each.cells}
+        left = [job.recipe for cell, job in enumerate(jobs) if cell not in cells]
         with self._lock:
             self._check_open()
-            self._admit(run.asker, left)
+            self._replace_live(run)
+            self._admit(run.asker, left, is_live=live)
             self._forget_old_runs()
             self._runs[run.id] = batches
-            for saved in self._shared.saver.save_again(run, known):
+            for saved in (saved for each in known for saved in self._shared.saver.keep(run, each)):
                 batches.watch(saved)
             if left:
                 self._shared.queue.put(batches)
             else:
                 self._shared.settle(batches)
         return run
+
+    def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
+        """Return a picture of an owner's live runs, (height, width, 3) uint8, if it is here."""
+        return self._shared.painted.find(owner, recipe_id)
+
+    def is_busy_for_others(self, owner: str) -> bool:
+        """Tell whether others want something painted, so that an owner's live runs should wait."""
+        with self._lock:
+            others = [each for each in self._active() if each.asker.owner != owner]
+        live_s = sum(each.left_s for each in others if each.is_live)
+        return live_s > _LIVE_S or any(e.needs_painter and not e.is_live for e in others)
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
@@ -224,6 +246,10 @@ class Engine:
     def known_s(self, recipes: Sequence[Recipe]) -> float | None:
         """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
         return self._shared.speeds.known_s(recipes)
+
+    def took_s(self, recipe: Recipe, count: int) -> float | None:
+        """Say how long so many pictures like this one took lately; None where there were none."""
+        return self._shared.speeds.took_s(recipe, count)
 
     @property
     def load(self) -> Load:
@@ -329,17 +355,42 @@ class Engine:
         if self._shared.queue.is_closed:
             raise RunError("engine_lost" if self._is_lost else "engine_closed")
 
-    def _admit(self, asker: Asker, recipes: Sequence[Recipe], *, is_task: bool = False) -> None:
-        """Let a request in; what the library knows all of waits for no painter, nor for others."""
+    def _admit(
+        self,
+        asker: Asker,
+        recipes: Sequence[Recipe],
+        *,
+        is_task: bool = False,
+        is_live: bool = False,
+    ) -> None:
+        """Let a request in; what the library knows all of waits for no painter, nor for others.
+
+        An owner's own live runs are in nobody's way.
+        """
         needs_painter = bool(recipes) or is_task
+        active = [each for each in self._active() if each.needs_painter == needs_painter]
+        if not is_live:
+            active = [each for each in active if not (each.is_live and each.asker == asker)]
         admit(
             asker,
             recipes,
-            [each for each in self._active() if each.needs_painter == needs_painter],
+            active,
             wanted_s=self._shared.speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
             bounds=self._bounds,
         )
+
+    def _replace_live(self, run: Run) -> None:
+        """Stop the owner's live runs that a new run makes needless: those that wait, or all."""
+        recipes = {job.recipe for job in run.jobs}
+        for batches in tuple(self._runs.values()):
+            other = batches.run
+            if not (other.is_live and other.is_active and other.owner == run.owner):
+                continue
+            is_waiting = batches.needs_painter and not batches.is_painted
+            is_wanted = not run.is_live and {job.recipe for job in other.jobs} == recipes
+            if is_waiting if run.is_live else not is_wanted:
+                other.cancel()
 
     def _active(self) -> list[Waiting]:
         active = [
@@ -347,6 +398,7 @@ class Engine:
                 asker=batches.run.asker,
                 left_s=self._shared.speeds.estimate_s(batches.run.left),
                 needs_painter=batches.needs_painter,
+                is_live=batches.run.is_live,
             )
             for batches in self._runs.values()
             if batches.run.is_active
@@ -358,9 +410,11 @@ class Engine:
         ]
 
     def _forget_old_runs(self) -> None:
-        ended = [run_id for run_id, batches in self._runs.items() if batches.run.has_ended]
-        for run_id in ended[:-_NUM_KEPT]:
-            del self._runs[run_id]
+        ended = [batches.run for batches in self._runs.values() if batches.run.has_ended]
+        kept = [run for run in ended if not run.is_live][-_NUM_KEPT:]
+        for run in ended:
+            if run not in kept:
+                del self._runs[run.id]
 
 
 def _locked(placement: Placement) -> Placement:

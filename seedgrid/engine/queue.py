@@ -1,7 +1,8 @@
 """FairQueue: what waits for a painter. Owners take turns; each waiting run is told its position.
 
 Runs and tasks (verifying, loading ahead) wait in one queue; an owner's tasks take turns of their
-own, so they come between two batches of a long run. Knows nothing of how anything is painted.
+own, so they come between two batches of a long run. Live runs come last, in turns of their own.
+Knows nothing of how anything is painted.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from seedgrid.core.events import Queued
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Asker
-from seedgrid.engine.batches import Batches
+from seedgrid.engine.batches import LIVE, Batches
 
 _LOOK_S: Final = 0.5
 """Who waits looks this often for what only it may take, and whether it should go."""
@@ -139,7 +140,7 @@ class FairQueue:
             return True
 
     def _take(self, fits: Callable[[Work], bool]) -> Work | None:
-        for turn, waiting in self._turns.items():
+        for turn, waiting in sorted(self._turns.items(), key=lambda each: each[0][0] == LIVE):
             work = next(filter(fits, waiting), None)
             if work is not None:
                 self._turns.move_to_end(turn)
@@ -158,7 +159,8 @@ class FairQueue:
 
     def _in_order(self) -> tuple[Work, ...]:
         rounds = zip_longest(*self._turns.values())
-        return tuple(work for each in rounds for work in each if work is not None)
+        every = (work for each in rounds for work in each if work is not None)
+        return tuple(sorted(every, key=lambda work: work.turn[0] == LIVE))
 
     def _tell_positions(self) -> None:
         """Tell each run its position; those that somebody paints are behind, and not told."""

@@ -41,7 +41,7 @@ State = Literal["queued", "running", "done", "cancelled", "failed"]
 class Store(Protocol):
     """What the engine needs of a library; called from several threads.
 
-    `library.Library` fulfils it. A run that is not saved has a store that keeps pictures in memory.
+    `library.Library` fulfils it. A live run, which is not saved, has a `Scratch`.
     """
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
@@ -70,6 +70,7 @@ class Run:
         fresh: Compute even what the library remembers.
         expected: By cell, the digest of the pixels that it is compared with; empty for none.
         notices: What the asker should know of the jobs, beside the pictures.
+        is_live: It follows somebody's typing: its pictures are kept nowhere, and it gives way.
         context: The context variables of the asker, in which it is painted: ZeroGPU reads
             there whose quota it is.
     """
@@ -85,6 +86,7 @@ class Run:
         fresh: bool,
         expected: Sequence[str] = (),
         notices: Sequence[Notice],
+        is_live: bool = False,
         on_cancel: Callable[[Run], None],
     ) -> None:
         self.id = new_id()
@@ -96,6 +98,7 @@ class Run:
         self.fresh = fresh
         self.expected = tuple(expected)
         self.notices = tuple(notices)
+        self.is_live = is_live
         self.context = copy_context()
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()

@@ -19,6 +19,7 @@ from seedgrid.core.events import Finished
 from seedgrid.core.picture import Entry, Picture, Pixels
 from seedgrid.core.recipe import Passport
 from seedgrid.engine.run import Run
+from seedgrid.engine.scratch import Known
 
 logger = logging.getLogger(__name__)
 
@@ -90,13 +91,20 @@ class Saver:
         }
         return self._put(_Batch(run=run, pictures=pictures))
 
-    def save_again(self, run: Run, known: Mapping[int, Entry]) -> tuple[Future[None], ...]:
-        """Keep what the library remembers at its new places in the lineage, and announce it."""
-        cells = list(known.items())
-        return tuple(
+    def keep(self, run: Run, known: Known) -> tuple[Future[None], ...]:
+        """Keep and announce what needs no painting.
+
+        What the library has is copied to its new places in the lineage; what was painted live is
+        saved as if it had been painted now.
+        """
+        cells = list(known.entries.items())
+        kept = [
             self.submit(partial(_save_again, run, cells[at : at + _COPIED_TOGETHER]))
             for at in range(0, len(cells), _COPIED_TOGETHER)
-        )
+        ]
+        if known.painted:
+            kept.append(self.save(run, list(known.painted.items()), known.passport))
+        return tuple(kept)
 
     def flush(self, timeout_s: float) -> None:
         """Wait until what was submitted is done, or the disk does not come back."""

@@ -18,10 +18,11 @@ from seedgrid.core.recipe import Passport
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome
 from seedgrid.engine.batch_watch import BatchWatch, pictures_of
-from seedgrid.engine.batches import Batches, Cells, KnownPassports, remembered
+from seedgrid.engine.batches import Batches, Cells, KnownPassports
 from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
 from seedgrid.engine.saver import Saver
+from seedgrid.engine.scratch import Painted, known_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Shared:
     saver: Saver = field(default_factory=Saver)
     speeds: Speeds = field(default_factory=Speeds)
     passports: KnownPassports = field(default_factory=KnownPassports)
+    painted: Painted = field(default_factory=Painted)
 
     def settle(self, batches: Batches) -> None:
         """Let others paint at a run that has more, or let it end behind what it has to save."""
@@ -213,13 +215,16 @@ class Worker:
         if not batches.is_equal(cells, passport):
             batches.give_back(cells, misfit=self.name)
             return
-        known = remembered(run, cells, passport)
-        for saved in shared.saver.save_again(run, known):
+        known = known_of(run, cells, passport, shared.painted)
+        for saved in shared.saver.keep(run, known):
             batches.watch(saved)
-        cells = tuple(cell for cell in cells if cell not in known)
+        cells = tuple(cell for cell in cells if cell not in known.cells)
         if not cells:
             return
         pictures = pictures_of(run, cells, self._paint_batch(run, cells))
+        if run.is_live:  # Known from this moment: who asks for it in earnest waits for nothing.
+            for cell, pixels in pictures:
+                shared.painted.note(run.owner, run.jobs[cell].recipe, passport, pixels)
         if self._saving is not None:
             wait([self._saving])  # Memory holds two batches at most.
         self._saving = shared.saver.save(run, pictures, passport)

@@ -83,8 +83,6 @@ def encode(picture: Picture) -> bytes:
     """
     if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
         raise PictureError("picture_altered")
-    buffer = io.BytesIO()
-    Image.fromarray(picture.pixels).save(buffer, "PNG", compress_level=_COMPRESS_LEVEL)
     record = _Record(
         format=1,
         recipe=picture.recipe,
@@ -93,7 +91,14 @@ def encode(picture: Picture) -> bytes:
         pixels_sha256=picture.pixels_sha256,
     )
     texts = (*_texts_of(record), mark_of(picture.recipe))
-    return png_chunks.with_texts(png_chunks.split(buffer.getvalue()), texts)
+    return png_chunks.with_texts(png_chunks.split(pack(picture.pixels)), texts)
+
+
+def pack(pixels: Pixels) -> bytes:
+    """Write pixels, (height, width, 3) uint8, as a PNG file without any texts."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", compress_level=_COMPRESS_LEVEL)
+    return buffer.getvalue()
 
 
 def read(source: Source) -> PngRecord:

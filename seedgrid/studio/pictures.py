@@ -49,6 +49,7 @@ class RunOptions(TypedDict, total=False):
         library: Where the pictures go, and where those are that are gone on from.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
+        live: It follows somebody's typing, and is not saved; see `Engine.submit`.
     """
 
     owner: str
@@ -56,6 +57,7 @@ class RunOptions(TypedDict, total=False):
     library: Library
     placement: Placement
     fresh: bool
+    live: bool
 
 
 class Pictures(Sequence[Entry]):

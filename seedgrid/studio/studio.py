@@ -26,7 +26,7 @@ from seedgrid.core.finals import (
     enlarged,
     finals,
 )
-from seedgrid.core.picture import Entry
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
@@ -501,6 +501,14 @@ class Studio:
         """Say what is to know of a request before anything is painted."""
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
+    def took_s(self, request: Request, count: int, *, turbo: bool = False) -> float | None:
+        """Say how long so many pictures of its kind took lately; None where there were none.
+
+        Raises:
+            SeedGridError: As `resolve`.
+        """
+        return self.engine.took_s(self.resolve(request, turbo=turbo)[0], count)
+
     # The engine, as pages and commands see it.
 
     @property
@@ -517,6 +525,14 @@ class Studio:
     def painters(self) -> tuple[PainterState, ...]:
         """Who paints, where a cluster does; empty where one process does."""
         return self.engine.painters
+
+    def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
+        """Return a picture of an owner's live runs, as long as the engine remembers it."""
+        return self.engine.painted_live(owner, recipe_id)
+
+    def is_busy_for_others(self, owner: str) -> bool:
+        """Tell whether others want something painted, so that an owner's live runs should wait."""
+        return self.engine.is_busy_for_others(owner)
 
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits."""
@@ -567,6 +583,7 @@ class Studio:
             owner=options.get("owner", _OWNER),
             address=options.get("address", ""),
             fresh=options.get("fresh", False),
+            live=options.get("live", False),
             library=options.get("library") or self.library,
             placement=options.get("placement"),
             expected=expected,

@@ -10,6 +10,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.actions.live import Live
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.actions.selected import Selected
 from seedgrid.web.serializers.answers import PageUpdate
@@ -28,6 +29,7 @@ class Answers:
         libraries: Whose pictures are whose.
         file_work: Where work with files is done.
         handlers: For stage, rail and card.
+        live: For what is painted while one types.
         checks: For the Verify button.
         library: For the library page.
         selected: For what is selected there.
@@ -37,6 +39,7 @@ class Answers:
     libraries: Libraries
     file_work: FileWork
     handlers: Handlers
+    live: Live
     checks: Checks
     library: LibraryActions
     selected: Selected
@@ -57,11 +60,13 @@ def make_answers(
     """Put together what answers the page."""
     libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
     snapshots = Snapshots(studio, libraries)
+    handlers = Handlers(studio, snapshots)
     return Answers(
         studio=studio,
         libraries=libraries,
         file_work=file_work,
-        handlers=Handlers(studio, snapshots),
+        handlers=handlers,
+        live=Live(studio, snapshots, handlers),
         checks=Checks(studio, libraries, file_work),
         library=LibraryActions(studio, snapshots),
         selected=Selected(snapshots),

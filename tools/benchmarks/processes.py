@@ -133,7 +133,7 @@ def _until_page(scratch: Path) -> tuple[float, float]:
     """Start the page; return the seconds until it answers, and its memory at that moment in MB."""
     start_s = time.perf_counter()
     with page_served(scratch / "page") as (_, process_id):
-        return time.perf_counter() - start_s, _resident_mb(process_id)
+        return time.perf_counter() - start_s, resident_mb(process_id)
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _wait_for_answer(address: str) -> None:
     raise RuntimeError("the page did not answer")
 
 
-def _resident_mb(process_id: int) -> float:
+def resident_mb(process_id: int) -> float:
     """Read what a process holds; 0 where the system does not say."""
     status = Path(f"/proc/{process_id}/status")
     lines = status.read_text().splitlines() if status.is_file() else []

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from fastapi import Body
 
-from seedgrid.core.errors import SeedGridError
+from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
@@ -37,6 +37,8 @@ from seedgrid.web.state.model_options import offer, offered
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
 
+NUM_LIVE: Final = 4
+"""Live follows no more pictures than this at a time."""
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
 _NOISE_S: Final = 0.02
@@ -104,21 +106,38 @@ class Handlers(Following):
     def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         snapshot = self._look(kept, address)
+        return self._show_run(snapshot, self.start_grid(snapshot, fields, address))
 
-        def start() -> Run:
-            request = read_request(fields)
-            prompts = read_prompts(fields, request)
-            options = self._options(snapshot, fields, address)
-            return self._studio.start_grid(request, prompts, turbo=fields.turbo, **options)
-
-        return self._start(snapshot, start)
+    def start_grid(
+        self, snapshot: Snapshot, fields: FormPayload, address: str, *, live: bool = False
+    ) -> Run:
+        """Have the studio start what the fields say."""
+        request = read_request(fields)
+        prompts = read_prompts(fields, request)
+        num_pictures = len(prompts) * len(request.seeds)
+        if live and num_pictures > NUM_LIVE:
+            raise InputError("live_many", field="seeds", value=num_pictures, limit=NUM_LIVE)
+        options = self._options(snapshot, fields, address)
+        options["live"] = live
+        return self._studio.start_grid(request, prompts, turbo=fields.turbo, **options)
 
     @says_what_hinders
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        region = read_region(around)
-        start = partial(self._studio.start_refine, suffixes=around.vary, hold=around.hold, **region)
-        return self._start_from_pick(around, kept, address, start)
+        snapshot = self._look(kept, address)
+        return self._start(snapshot, lambda: self.start_refine(snapshot, around, address))
+
+    def start_refine(
+        self, snapshot: Snapshot, around: RoundPayload, address: str, *, live: bool = False
+    ) -> Run | None:
+        """Have the studio refine the picked picture, if there is one."""
+        picked, options = snapshot.picked(), self._options(snapshot, around, address)
+        if picked is None:
+            return None
+        options["live"] = live
+        return self._studio.start_refine(
+            picked, around.vary, hold=around.hold, **read_region(around), **options
+        )
 
     @says_what_hinders
     def on_variations(
@@ -202,13 +221,19 @@ class Handlers(Following):
     def advise(
         self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
     ) -> PageUpdate:
-        """Say at the fields what is to know of them before anything is painted."""
+        """Say at the fields what is to know of them before anything is painted.
+
+        And how long four such pictures take: whether Live can follow them.
+        """
         request = read_what_can_be(fields)
+        one = replace(request, prompt="a picture", seeds=(0,))  # Any words take as long.
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=language)
+            took_s = self._studio.took_s(one, NUM_LIVE, turbo=fields.turbo)
         except SeedGridError:  # Generate says what is wrong with the model.
-            advice = ()
-        return PageUpdate(advice=[{"field": a.field} | stage.notice(a.notice) for a in advice])
+            advice, took_s = (), None
+        said = [{"field": a.field} | stage.notice(a.notice) for a in advice]
+        return PageUpdate(advice=said, live={"took_s": took_s})
 
     @says_what_hinders
     def on_offer(

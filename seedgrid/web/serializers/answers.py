@@ -23,6 +23,7 @@ class PageUpdate:
         advice: What is to know of the fields before anything is painted.
         library: What the library found, or did to pictures.
         portable: What portable pictures cost here.
+        live: How a live question was answered, by its number; or how long four pictures take.
     """
 
     state: PageState | None = None
@@ -38,6 +39,7 @@ class PageUpdate:
     library: Json | None = None
     verdict: Json | None = None
     portable: Json | None = None
+    live: Json | None = None
 
     def parts(self) -> dict[str, Any]:
         """Return what changes, by the parts of the page."""

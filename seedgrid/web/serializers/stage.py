@@ -27,7 +27,7 @@ from seedgrid.core.events import (
     Started,
     Step,
 )
-from seedgrid.core.picture import Entry, Pixels
+from seedgrid.core.picture import Entry, Lineage, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Run, Warmth
 from seedgrid.web.serializers import pictures
@@ -81,17 +81,48 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
         if cell in run.missed:
             waiting = "missed"
-        change = job.recipe, job.lineage.change
-        base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.words}
-        base |= {"words": pictures.caption(*change), "mix": pictures.mix(*change)}
-        locked = job.lineage.parent_id is not None
-        cells.append(base | {"locked": locked} | steps.get(cell, {}))
+        cells.append(_asked(job.recipe, job.lineage, waiting) | steps.get(cell, {}))
     ids = [job.lineage.picture_id for job in run.jobs]
     first = run.jobs[0].recipe
     index = ids.index(picked) if picked in ids else None
     size = (first.width, first.height)
     stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
     return stage | {"table": _table([job.recipe for job in run.jobs])}
+
+
+def stage_of_live(epoch: int, run: Run) -> Json:
+    """The stage of a live run: what it has painted so far, and nobody has kept.
+
+    A cell without a source keeps its former picture until its own is there.
+    """
+    finished, missed = run.finished, run.missed
+    cells = [
+        _asked(job.recipe, job.lineage, "missed" if cell in missed else "live")
+        | ({"source": _source(finished[cell])} if cell in finished else {})
+        for cell, job in enumerate(run.jobs)
+    ]
+    first = run.jobs[0].recipe
+    shown = _stage(epoch, cells, size=(first.width, first.height), picked=None, busy=False)
+    return shown | {"table": _table([job.recipe for job in run.jobs])}
+
+
+def _source(entry: Entry) -> str:
+    """Where a live picture is: in the library, or in memory, which has no file."""
+    return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
+
+
+def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
+    """A cell whose picture is not in the library."""
+    change = recipe, lineage.change
+    return {
+        "state": state,
+        "seed": recipe.seed,
+        "prompt": recipe.words,
+        "words": pictures.caption(*change),
+        "mix": pictures.mix(*change),
+        "locked": lineage.parent_id is not None,
+        "recipe": recipe.id,
+    }
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
@@ -127,6 +158,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
         case Done() if news := [each for each in run.notices if each.code not in _SAID_BEFORE]:
             return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
+        case Done(elapsed_s=0.0):  # Nobody painted: it was there, painted live.
+            return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():

@@ -17,13 +17,14 @@ from fastapi import APIRouter, Form, UploadFile
 from fastapi.responses import FileResponse, Response
 
 from seedgrid.core.errors import SeedGridError
+from seedgrid.formats import png
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.answers import Answers
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.exports import no_picture
 from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.headers import FOREVER, HARMLESS, json_answer
+from seedgrid.web.server.headers import FOREVER, HARMLESS, UNCACHED, json_answer
 from seedgrid.web.server.who import Asks
 from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.page_state import next_epoch
@@ -57,6 +58,14 @@ def file_routes(answers: Answers) -> APIRouter:
         if path is None:
             return no_picture()
         return FileResponse(path, media_type="image/png", headers=headers)
+
+    @router.get("/live/{recipe_id}.png")
+    def live(recipe_id: str, who: Asks) -> Response:
+        pixels = answers.studio.painted_live(who.visitor, recipe_id)
+        if pixels is None:
+            return no_picture()
+        data, headers = png.pack(pixels), UNCACHED | HARMLESS
+        return Response(data, media_type="image/png", headers=headers)
 
     @router.get("/thumbs/{picture_id}.jpg")
     async def thumb(picture_id: str, who: Asks) -> Response:

@@ -30,6 +30,8 @@ def page_routes(answers: Answers) -> APIRouter:
     router = APIRouter(prefix="/seedgrid/do")
     news: dict[str, Callable[..., AsyncIterator[PageUpdate]]] = {
         "follow": painting.follow,
+        "live-generate": answers.live.on_generate,
+        "live-refine": answers.live.on_refine,
         "portable": painting.portable_news,
         "verify": answers.checks.on_verify,
     }

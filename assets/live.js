@@ -1,0 +1,193 @@
+/* Live: while one types, the grid of the words as they stand is painted, a scratch that nobody has kept.
+   One question is under way and one waits, the newest. What is shown is kept by asking for the very same
+   in earnest: the server has those pictures still. */
+import { SeedGrid } from "./base.js";
+
+const { byId, config, text, inputOf, shows } = SeedGrid;
+const SOON_MS = 120; // after the last key
+const REST_MS = 10_000; // without a key or a press: what is shown is kept
+const AGAIN_MS = 3000; // while others are painted for, or nobody answers
+const LEFT_MS = 300; // a question that takes so much longer is stopped for a newer one
+const LIMIT_S = 1.5; // four pictures that take longer are not followed
+const LOW = 0.2; // of a battery that is not charged
+const button = byId("sg-live");
+const wish = SeedGrid.kept("seedgrid-live");
+let tookS = null; // how long four pictures take with these settings, as the server knows it
+let number = 0;
+let [asked, next, shown] = [null, null, null]; // the question under way; the one that waits; whose pictures are on the stage
+let settled = null; // the click that made the round on the stage, as `keyOf` writes it
+let owed = null; // what was not asked during a pause
+let battery = null;
+let [soonTimer, restTimer] = [0, 0];
+const isWished = () => wish.recall() === true;
+function hindrance() {
+  if (config.zero_gpu) return "live_why_lent";
+  if (tookS === null) return "live_why_unknown";
+  return tookS < LIMIT_S ? null : "live_why_slow";
+}
+const isOn = () => isWished() && !hindrance();
+const speed = () => ({ seconds: tookS?.toFixed(1), limit: LIMIT_S });
+const say = (key, data = speed()) => shows.status({ key, data, kind: "going" });
+
+function showButton() {
+  const why = hindrance();
+  button.setAttribute("aria-pressed", String(isWished()));
+  button.setAttribute("aria-disabled", String(Boolean(why)));
+  button.title = text(why ?? "live_title", speed());
+  document.documentElement.classList.toggle("sg-live", isOn());
+}
+
+button.addEventListener("click", () => {
+  if (!isWished() && hindrance()) return say(hindrance());
+  wish.keep(!isWished());
+  drop();
+  showButton();
+  if (!isLive()) say(isWished() ? "live_on" : "live_off");
+});
+
+/** Why nothing is painted at this moment. */
+function pause() {
+  if (document.hidden) return "live_paused_hidden";
+  if (battery && !battery.charging && battery.level <= LOW) return "live_paused_battery";
+  return navigator.connection?.saveData || matchMedia("(prefers-reduced-data: reduce)").matches ? "live_paused_data" : null;
+}
+function resume() {
+  if (owed) soon(...owed);
+  owed = null;
+}
+document.addEventListener("visibilitychange", () => {
+  if (!isOn()) return;
+  if (!document.hidden) return resume();
+  owed = (next ?? asked)?.words ?? owed;
+  drop();
+  say("live_paused_hidden");
+});
+navigator.getBattery?.().then((found) => {
+  battery = found;
+  for (const kind of ["levelchange", "chargingchange"]) battery.addEventListener(kind, resume);
+}, () => undefined); // a browser that does not tell
+
+const keyOf = (action, data, more) => JSON.stringify([action, data, action === "refine" ? more.picked : null]);
+const isOnStage = (does) => SeedGrid.stageNow().cells.some(does);
+const isLive = () => isOnStage(({ state }) => state === "live");
+const canRefine = () => !byId("sg-refine").disabled;
+
+/** What a click would ask, with `over` in place of what stands in the fields. */
+function question(action, over = {}, writes = null) {
+  const isRound = action === "refine";
+  const data = isRound ? { around: { ...SeedGrid.refinement(), ...over } } : { fields: { ...SeedGrid.typed(), ...over } };
+  const more = isRound ? SeedGrid.pick() : {};
+  return { action, data, more, writes, words: [action, over, writes], key: keyOf(action, data, more) };
+}
+
+function soon(...words) {
+  clearTimeout(soonTimer);
+  clearTimeout(restTimer);
+  soonTimer = setTimeout(() => ask(...words), SOON_MS);
+}
+
+function ask(...words) {
+  const isBusy = document.documentElement.classList.contains("sg-busy");
+  if (!isWished() || isBusy || (words[0] === "refine" && !canRefine())) return;
+  const why = pause();
+  owed = why || hindrance() ? words : null;
+  if (owed) return why && say(why);
+  const wanted = question(...words);
+  if (wanted.key === settled) return backToRound();
+  const now = asked ?? (isLive() ? shown : null);
+  next = wanted.key === now?.key ? null : wanted;
+  if (!next) {
+    now.writes = wanted.writes; // a word that was looked at may be typed by now
+    restSoon();
+  } else if (!asked) send();
+  else if (1000 * tookS - (performance.now() - asked.atMs) > LEFT_MS) asked.stop.abort();
+}
+
+/** The words are again those of the round that was there: it is shown, and nothing is painted. */
+function backToRound() {
+  drop();
+  if (isLive()) SeedGrid.lookAgain();
+}
+
+async function send() {
+  const mine = { ...next, number: ++number, atMs: performance.now(), stop: new AbortController() };
+  [asked, next] = [mine, null];
+  const state = { ...SeedGrid.state(), ...mine.more };
+  const came = await SeedGrid.listen(`live-${mine.action}`, { ...mine.data, number: mine.number, state }, mine.stop.signal);
+  if (asked !== mine) return;
+  asked = null;
+  if (next) return send();
+  if (!came) await SeedGrid.send("healthz").catch(() => null); // which says so where nobody answers
+  if (!came || mine.waits) soonTimer = setTimeout(() => ask(...mine.words), AGAIN_MS);
+  else restSoon();
+}
+
+shows.live = (value) => {
+  if ("took_s" in value) {
+    tookS = value.took_s;
+    showButton();
+    if (isOn()) resume();
+  } else if (value.number === asked?.number) { // else of a question that nobody waits for
+    asked.waits = value.key === "live_paused_queue";
+    if (isLive()) shown = asked;
+    if (value.key) say(value.key, value.data);
+  }
+};
+
+/** Ask nothing more; a question for what is asked in earnest now goes on. */
+function drop(key = null) {
+  clearTimeout(soonTimer);
+  clearTimeout(restTimer);
+  if (asked?.key !== key) asked?.stop.abort();
+  asked = next = null;
+}
+
+document.addEventListener("sg-turn", ({ detail: [action, data, more] }) => {
+  const key = ["generate", "refine"].includes(action) ? keyOf(action, data, more) : null;
+  drop(key);
+  if (action !== "load") settled = key; // which shows the same round, or is asked by Back
+  shown = owed = null;
+});
+addEventListener("popstate", () => (settled = null));
+
+/** Keep what is shown, and pick one of it; nothing happens where it is kept already. */
+SeedGrid.keepLive = async (index = null) => {
+  const kept = shown;
+  if (!kept || !isLive()) return;
+  if (kept.writes) SeedGrid.write(inputOf(kept.writes.id), kept.writes.value);
+  const parts = await SeedGrid.turn(kept.action, kept.data, kept.more);
+  if (!parts?.stage) shown = kept;
+  else if (index !== null) SeedGrid.chooseCell(index);
+};
+
+function restSoon() {
+  clearTimeout(restTimer);
+  const isNew = isOnStage(({ source }) => source?.startsWith("live/"));
+  if (asked || !shown || shown.writes || !isNew) return; // a word that is looked at is not typed
+  restTimer = setTimeout(() => (document.hasFocus() && !document.hidden ? SeedGrid.keepLive() : restSoon()), REST_MS);
+}
+for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, restSoon);
+document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #sg-picked .sg-star") && SeedGrid.keepLive());
+
+for (const kind of ["input", "compositionend"]) {
+  document.addEventListener(kind, ({ target, isComposing, isTrusted }) => {
+    if (isComposing || (!isTrusted && (!SeedGrid.placeNow().isFilled || SeedGrid.isOffering))) return; // nobody typed it
+    if (target.closest?.("#sg-variations, #sg-hold-row")) soon("refine");
+    else if (target.closest?.("#sg-prompt, #sg-seeds, #sg-settings")) soon("generate");
+  });
+}
+
+let [looked, before] = [null, null]; // the word that is looked at; what was followed before
+function look(chip) {
+  if (looked === chip || !isOn()) return;
+  if (!looked) before = isLive() ? shown?.action : null;
+  looked = chip;
+  if (!chip) return before || !SeedGrid.state().round ? soon(before ?? "generate") : backToRound();
+  const { id, value } = chip.sgWrites();
+  const at = Number(/^sg-vary-(\d)$/.exec(id)?.[1]) - 1;
+  if (at >= 0 && canRefine()) return soon("refine", { vary: SeedGrid.typedAround().vary.with(at, value) }, { id, value });
+  const prompt = at >= 0 ? inputOf("sg-prompt").value + value : value;
+  soon("generate", { prompt }, { id: "sg-prompt", value: prompt });
+}
+for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, ({ target }) => look(target.closest?.("#sg-hints .sg-chip") ?? null));
+showButton();

@@ -1,0 +1,116 @@
+"""Live: the words as they stand are painted while one types. Values in, values out.
+
+A question is an ordinary click's, with a number; its run is live (`Engine.submit`), so it keeps
+nothing. What is shown is kept by the click itself, which finds the pictures in the engine's memory.
+Who hangs up stops the run within a step.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import Body
+
+from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.events import Finished, Missed, Terminal
+from seedgrid.engine import Run
+from seedgrid.studio import Studio
+from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.waiting import begun, followed
+from seedgrid.web.server.who import Address, Kept
+from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.snapshot import Snapshot, Snapshots
+
+Number = Annotated[int, Body(ge=0)]
+"""Counts the questions of one page; each answer names its own."""
+_BUSY: frozenset[str] = frozenset({"too_many_runs", "too_many_here", "queue_full"})
+
+
+class Live:
+    """Answers live questions. Safe on any event loop."""
+
+    def __init__(self, studio: Studio, snapshots: Snapshots, handlers: Handlers) -> None:
+        self._studio = studio
+        self._snapshots = snapshots
+        self._handlers = handlers
+
+    async def on_generate(
+        self, fields: FormPayload, number: Number, kept: Kept, address: Address = ""
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Paint what Generate would."""
+
+        def start(snapshot: Snapshot) -> Run:
+            return self._handlers.start_grid(snapshot, fields, address, live=True)
+
+        async with aclosing(self._answer(number, kept, address, start)) as news:
+            async for each in news:
+                yield each
+
+    async def on_refine(
+        self, around: RoundPayload, number: Number, kept: Kept, address: Address = ""
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Paint what Refine would."""
+
+        def start(snapshot: Snapshot) -> Run:
+            run = self._handlers.start_refine(snapshot, around, address, live=True)
+            if run is None:
+                raise InputError("picture_unknown", field="picture", value="")
+            return run
+
+        async with aclosing(self._answer(number, kept, address, start)) as news:
+            async for each in news:
+                yield each
+
+    async def _answer(
+        self, number: int, kept: object, address: str, start: Callable[[Snapshot], Run]
+    ) -> AsyncGenerator[PageUpdate, None]:
+        state = read_page_state(kept).move()
+        if self._studio.is_busy_for_others(state.visitor):
+            yield _said(number, "live_paused_queue")
+            return
+        try:
+            run = await begun(lambda: start(self._snapshots.of(state, address)))
+        except SeedGridError as error:
+            is_busy = error.code in _BUSY
+            yield _said(number, "live_paused_queue") if is_busy else _refused(number, error)
+            return
+        async with aclosing(self._follow(number, state, run)) as news:
+            async for each in news:
+                yield each
+
+    async def _follow(
+        self, number: int, state: PageState, run: Run
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Show the pictures, each when it is ready."""
+        async with aclosing(followed(run)) as news:
+            async for events in news:
+                if any(isinstance(event, Finished | Missed) for event in events):
+                    shown = stage.stage_of_live(state.epoch, run)
+                    yield PageUpdate(stage=shown, live=_part(number))
+                if events and isinstance(events[-1], Terminal):
+                    yield _ended(number, run)
+
+
+def _ended(number: int, run: Run) -> PageUpdate:
+    try:
+        run.given()
+    except SeedGridError as error:
+        return _refused(number, error)
+    return _said(number, "live_shown")
+
+
+def _refused(number: int, error: SeedGridError) -> PageUpdate:
+    """Say what hinders, at no field: it may be a word that is half typed."""
+    sentence = stage.complain(0, error)
+    return PageUpdate(live=_part(number, key=sentence["key"], data=sentence["data"]))
+
+
+def _said(number: int, key: str) -> PageUpdate:
+    return PageUpdate(live=_part(number, key=key, data={}))
+
+
+def _part(number: int, **more: object) -> stage.Json:
+    return {"number": number, **more}

@@ -1,0 +1,352 @@
+"""Live runs: nothing is kept, the newest question waits, others come first, kept bits are equal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+from gates import HeldBackend
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.core.errors import RunError
+from seedgrid.core.events import Finished, Started
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.speeds import Speeds
+from seedgrid.diffusion.backend import Placement
+from seedgrid.engine import Engine, Run
+from seedgrid.engine.scratch import Painted
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.answers import Answers, make_answers
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.stage import status_of
+
+SOON_S = 120.0
+ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
+ME = {"visitor": "a" * 32}
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def engine(backend: FakeBackend, store: MemoryStore) -> Iterator[Engine]:
+    with Engine(backend, store) as engine:
+        yield engine
+
+
+class Held:
+    """An engine that begins no step before it may, with room for two runs an owner."""
+
+    def __init__(self) -> None:
+        self.may_go = threading.Event()
+        self.backend = HeldBackend(lambda _recipes, _number: self.may_go.is_set())
+        self.store = MemoryStore()
+        self.engine = Engine(self.backend, self.store)
+
+    def live(self, recipes: Sequence[Recipe], owner: str = "me") -> Run:
+        return self.engine.submit(plan_grid(recipes), owner=owner, live=True)
+
+    def ask(self, recipes: Sequence[Recipe], owner: str = "me") -> Run:
+        return self.engine.submit(plan_grid(recipes), owner=owner)
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    held = Held()
+    with held.engine:
+        yield held
+        held.may_go.set()
+
+
+def test_what_is_painted_live_is_not_in_the_library(
+    engine: Engine, store: MemoryStore, make_recipes: MakeRecipes
+) -> None:
+    """Its pictures are told like any others, and nothing of them is saved."""
+    run = engine.submit(plan_grid(make_recipes()), owner="me", live=True)
+    entries = run.result(SOON_S)
+    assert [entry.seed for entry in entries] == [0, 1, 2, 3]
+    assert store.entries == []
+    assert engine.painted_live("me", entries[0].recipe.id) is not None
+    assert engine.painted_live("another", entries[0].recipe.id) is None
+
+
+def test_what_is_kept_are_the_very_bits_and_nothing_is_painted(
+    engine: Engine, backend: FakeBackend, store: MemoryStore, make_recipes: MakeRecipes
+) -> None:
+    """An ordinary run of the same recipes takes them from memory, and saves them as always."""
+    live = engine.submit(plan_grid(make_recipes()), owner="me", live=True).result(SOON_S)
+    kept = engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+    assert len(backend.calls) == 1
+    assert [e.pixels_sha256 for e in kept] == [e.pixels_sha256 for e in live]
+    assert [store.pictures[e.id].pixels_sha256 for e in kept] == [e.pixels_sha256 for e in live]
+    fresh = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True).result(SOON_S)
+    assert len(backend.calls) == 2
+    assert [e.pixels_sha256 for e in fresh] == [e.pixels_sha256 for e in live]
+
+
+def test_nobody_is_given_what_another_had_painted_live(
+    engine: Engine, backend: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """Else how long a grid takes would tell what others type."""
+    engine.submit(plan_grid(make_recipes()), owner="me", live=True).result(SOON_S)
+    engine.submit(plan_grid(make_recipes()), owner="another").result(SOON_S)
+    assert len(backend.calls) == 2
+
+
+def test_only_the_picture_whose_words_changed_is_painted(
+    engine: Engine, backend: FakeBackend, store: MemoryStore, make_recipes: MakeRecipes
+) -> None:
+    """The others are known: from the library, which gives its own, or from memory."""
+    first = make_recipes()
+    kept = engine.submit(plan_grid(first[:2]), owner="me").result(SOON_S)
+    engine.submit(plan_grid(first), owner="me", live=True).result(SOON_S)
+    changed = (*first[:3], first[3].replace(prompt="a blue fox"))
+    run = engine.submit(plan_grid(changed), owner="me", live=True)
+    entries = run.result(SOON_S)
+    assert [len(call.recipes) for call in backend.calls] == [2, 2, 1]
+    assert [entry.id for entry in entries[:2]] == [entry.id for entry in kept]
+    assert len(store.entries) == 2
+
+
+def test_a_newer_question_replaces_the_one_that_waits(
+    held: Held, make_recipes: MakeRecipes
+) -> None:
+    """One is painted and one waits, however fast somebody types."""
+    first = held.live(make_recipes(prompt="a"))
+    first.wait_for(Started, timeout_s=SOON_S)
+    later = [held.live(make_recipes(prompt=words)) for words in ("ab", "abc", "abcd")]
+    assert [run.cancelled for run in [first, *later]] == [False, True, True, False]
+    assert held.engine.load.num_waiting == 2
+    held.may_go.set()
+    later[-1].result(SOON_S)
+    assert [call.recipes[0].prompt for call in held.backend.calls] == ["a", "abcd"]
+    assert held.store.entries == []
+
+
+def test_live_gives_way_to_what_others_ask_for(held: Held, make_recipes: MakeRecipes) -> None:
+    """Their grids come first, though they asked later; and a page hears that it should wait."""
+    first = held.live(make_recipes(prompt="a"))
+    first.wait_for(Started, timeout_s=SOON_S)
+    waiting = held.live(make_recipes(prompt="ab"))
+    assert not held.engine.is_busy_for_others("me")
+    others = [held.ask(make_recipes(prompt=f"grid {n}"), owner=f"{n}") for n in range(3)]
+    assert held.engine.is_busy_for_others("me")
+    held.may_go.set()
+    for run in (waiting, *others):
+        run.result(SOON_S)
+    painted = [call.recipes[0].prompt for call in held.backend.calls]
+    assert painted == ["a", "grid 0", "grid 1", "grid 2", "ab"]
+
+
+def test_live_counts_in_its_owner_s_share(make_recipes: MakeRecipes) -> None:
+    """What one has asked for in earnest leaves no room for live questions beside it."""
+    held = Held()
+    with held.engine:
+        runs = [held.ask(make_recipes(prompt=words)) for words in ("a", "b")]
+        with pytest.raises(RunError) as caught:
+            held.live(make_recipes(prompt="c"))
+        assert caught.value.code == "too_many_runs"
+        for run in runs:
+            run.cancel()
+        held.may_go.set()
+
+
+def test_a_click_stops_live_questions_for_other_words_alone(
+    held: Held, make_recipes: MakeRecipes
+) -> None:
+    """Generate takes the pictures of its own words as soon as they are there."""
+    live = held.live(make_recipes(prompt="a"))
+    live.wait_for(Started, timeout_s=SOON_S)
+    same = held.ask(make_recipes(prompt="a"))
+    assert not live.cancelled
+    held.ask(make_recipes(prompt="b"))
+    assert live.cancelled
+    held.may_go.set()
+    same.result(SOON_S)
+
+
+def test_a_click_during_a_live_question_paints_nothing_twice(
+    held: Held, make_recipes: MakeRecipes
+) -> None:
+    """The click waits for the batch that paints its very recipes."""
+    held.live(make_recipes(prompt="a")).wait_for(Started, timeout_s=SOON_S)
+    kept = held.ask(make_recipes(prompt="a"))
+    held.may_go.set()
+    assert len(kept.result(SOON_S)) == len(held.store.entries) == 4
+    assert len(held.backend.calls) == 1
+
+
+def test_the_memory_is_bounded(make_recipes: MakeRecipes) -> None:
+    """Those that nobody asked for longest make room; a picture that comes again counts once."""
+    recipes, passport = make_recipes(), Passport.model_construct(digest="x")
+    pixels = np.zeros((64, 64, 3), np.uint8)
+    painted = Painted(most_bytes=2 * pixels.nbytes)
+    for recipe in (recipes[0], recipes[1], recipes[1]):
+        painted.note("me", recipe, passport, pixels)
+    assert painted.find("me", recipes[0].id) is not None
+    painted.note("me", recipes[2], passport, pixels)
+    there = [painted.find("me", recipe.id) is not None for recipe in recipes]
+    assert there == [True, False, True, False]
+    assert painted.find("me", recipes[0].id, "another passport") is None
+
+
+def test_ended_live_runs_push_out_no_others(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """A page that follows its last grid finds it after an hour of typing."""
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    run.result(SOON_S)
+    for number in range(70):
+        words = make_recipes(prompt=f"a {number}")
+        engine.submit(plan_grid(words), owner="me", live=True).result(SOON_S)
+    assert engine.run(run.id) is run
+
+
+def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecipes) -> None:
+    """Of one step none is seen alone, and the first batch may be a slow one."""
+    (recipe, *_), speeds = make_recipes(steps=1), Speeds()
+    assert speeds.took_s(recipe, 4) is None
+    for elapsed_s in (9.0, 0.5, 0.4, 0.6, 0.7):
+        speeds.note(recipe, elapsed_s)
+    assert speeds.took_s(recipe, 4) == 0.4
+    speeds.note(recipe, 0.8)
+    assert speeds.took_s(recipe, 4) == 0.6
+    assert speeds.took_s(recipe, 8) == 1.2
+    assert speeds.took_s(recipe.replace(num_inference_steps=2), 4) == speeds.known_s([recipe] * 8)
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Iterator[Answers]:
+    backend = FakeBackend()
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        yield make_answers(studio)
+
+
+def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
+    async def listen() -> list[PageUpdate]:
+        news = getattr(answers.live, f"on_{action}")(number=number, **({"kept": ME} | asked))
+        async with aclosing(news):
+            return [each async for each in news]
+
+    return anyio.run(listen)
+
+
+def test_an_answer_names_its_question_and_moves_nobody(answers: Answers) -> None:
+    """No place, no rail, no card: a stage of pictures that are in memory alone."""
+    updates = told(answers, "generate", number=7, fields=ASKED)
+    assert all(each.live is not None and each.live["number"] == 7 for each in updates)
+    assert all(not (each.place or each.rail or each.picked) for each in updates)
+    shown = [each.stage for each in updates if each.stage][-1]
+    assert [cell["state"] for cell in shown["cells"]] == ["live"] * 4
+    assert all(cell["source"] == f"live/{cell['recipe']}.png" for cell in shown["cells"])
+    assert not shown["busy"]
+    assert updates[-1].live is not None
+    assert updates[-1].live["key"] == "live_shown"
+    assert list(answers.studio.library_folder.rglob("*.png")) == []
+
+
+def test_later_questions_have_later_epochs(answers: Answers) -> None:
+    """In the browser the greatest wins, so an older answer covers no newer one."""
+    epochs = [
+        each.stage["epoch"]
+        for words in ("a", "ab", "abc")
+        for each in told(answers, "generate", fields=FormPayload(prompt=words, seeds="0-3"))
+        if each.stage
+    ]
+    assert epochs == sorted(epochs)
+    assert len(set(epochs)) == 3
+
+
+def test_a_round_is_followed_around_the_pick(answers: Answers) -> None:
+    """Its captions are the variations'; what is half typed is said at no field."""
+    made = answers.handlers.on_generate(fields=ASKED, kept=ME)
+    assert made.state is not None
+    run = answers.studio.run(made.state.run or "")
+    assert run is not None
+    parent = run.result(SOON_S)[1]
+    kept = {**made.state.to_browser(), **ME, "picked": parent.id}
+    around = RoundPayload(vary=(", artsy", ", at night", ", neon", ", vintage"))
+    shown = [e.stage for e in told(answers, "refine", around=around, kept=kept) if e.stage][-1]
+    assert [cell["words"] for cell in shown["cells"]] == ["artsy", "at night", "neon", "vintage"]
+    assert {cell["seed"] for cell in shown["cells"]} == {parent.seed}
+    wrong = told(answers, "refine", around=RoundPayload(vary=("steps 0",)), kept=kept)
+    assert wrong[-1].status is None
+    assert str(wrong[-1].live["key"]).startswith("error_")  # type: ignore[index] # it is there
+    lost = told(answers, "refine", around=around, kept=ME)
+    assert lost[-1].live == {
+        "number": 1,
+        "key": "error_picture_unknown",
+        "data": lost[-1].live["data"],
+    }  # type: ignore[index]
+
+
+def test_a_wall_of_seeds_is_not_followed(answers: Answers) -> None:
+    """Four pictures at a time; the sentence says what to do."""
+    (refused,) = told(answers, "generate", fields=FormPayload(prompt="a", seeds="0-7"))
+    assert refused.live is not None
+    assert refused.live["key"] == "error_live_many"
+
+
+def test_a_page_hears_whether_live_can_follow(answers: Answers) -> None:
+    """How long four take is known once some were painted."""
+    around = RoundPayload()
+    before = answers.handlers.advise(fields=ASKED, around=around)
+    assert before.live == {"took_s": None}
+    run = told(answers, "generate", fields=ASKED)
+    assert run
+    after = answers.handlers.advise(fields=FormPayload(size="64x64"), around=around)  # no words
+    assert after.live is not None
+    assert after.live["took_s"] > 0.0
+
+
+def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
+    """Within a step: a page that asks something newer, or is gone, keeps no painter busy."""
+    started = threading.Event()
+
+    def may_go(_recipes: Sequence[Recipe], _number: int) -> bool:
+        started.set()
+        return False
+
+    backend = HeldBackend(may_go)
+
+    async def hang_up(answers: Answers) -> None:
+        news = answers.live.on_generate(fields=ASKED, number=1, kept=ME)
+        async with anyio.create_task_group() as group:
+
+            async def listen() -> None:
+                async with aclosing(news):
+                    async for _ in news:
+                        pass
+
+            group.start_soon(listen)
+            await anyio.to_thread.run_sync(started.wait)
+            group.cancel_scope.cancel()
+
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        anyio.run(hang_up, make_answers(studio))
+        assert studio.load.num_waiting == 0
+
+
+def test_finished_is_told_of_what_is_kept(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """It was painted, only earlier: it is no memory of the library's."""
+    engine.submit(plan_grid(make_recipes()), owner="me", live=True).result(SOON_S)
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    run.result(SOON_S)
+    finished = [event for event in run.events() if isinstance(event, Finished)]
+    assert len(finished) == 4
+    assert not any(event.remembered for event in finished)
+    assert run.end is not None
+    assert status_of(1, run.end, run)["key"] == "status_kept"
