@@ -48,13 +48,13 @@ function kept(key, storage = () => localStorage) {
   };
 }
 
-/** A short list that this browser keeps, the newest first, of what `fits`. */
-function shortList(key, most, fits = (each) => typeof each === "string") {
+/** A short list of texts that this browser keeps, the newest first. */
+function shortList(key, most) {
   const list = kept(key);
   return {
     recall() {
       const found = list.recall();
-      return Array.isArray(found) ? found.filter(fits) : [];
+      return Array.isArray(found) ? found.filter((each) => typeof each === "string") : [];
     },
     keep: (all) => list.keep(all.slice(0, most)),
   };

@@ -1,6 +1,5 @@
-/* Four variations of one thing, written into the four fields: words, a setting that the picked picture
-   has, or a set of this artist's own, kept in this browser. Whoever likes other ones changes the
-   fields: what stands there is what is painted. */
+/* Four variations of one thing, written into the four fields: words, or a setting that the picked
+   picture has. What stands in the fields is what is painted. */
 import { SeedGrid } from "./base.js";
 
 (() => {
@@ -8,62 +7,16 @@ import { SeedGrid } from "./base.js";
   const { make, text } = SeedGrid;
   element.classList.add("sg-four-list");
 
-  const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
-
-  function write(lines) {
-    inputs().forEach((input, index) => SeedGrid.write(input, lines[index] ?? ""));
-  }
-
-  /** Own sets, as [name, lines]. */
-  const sets = SeedGrid.shortList("seedgrid-fours", 24, (each) => Array.isArray(each) && typeof each[0] === "string" && Array.isArray(each[1]));
-  const own = () => sets.recall();
-
-  function keep(all) {
-    sets.keep(all.slice(-24));
-    show();
-  }
-
-  function chip(words, lines, onclick = () => write(lines)) {
-    return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick });
-  }
-
-  function ownChip([name, lines]) {
-    const forget = () => keep(own().filter(([other]) => other !== name));
-    const label = text("fours_forget", { name });
-    const cross = make("button", { class: "sg-chip sg-four-forget", "aria-label": label, title: label, text: "×", onclick: forget });
-    return make("span", { class: "sg-four-own" }, chip(name, lines), cross);
-  }
-
-  /** Ask for a name where the button was; Enter keeps the four that stand in the fields. */
-  function ask(button) {
-    const field = make("input", { type: "text", maxlength: "40", class: "sg-field", "aria-label": text("fours_name"), placeholder: text("fours_name") });
-    field.addEventListener("keydown", (event) => {
-      if (!["Enter", "Escape"].includes(event.key) || event.isComposing) return;
-      event.preventDefault();
-      event.stopPropagation();
-      const name = field.value.trim();
-      const lines = inputs().map((input) => input?.value ?? "");
-      if (event.key === "Enter" && name) keep([...own().filter(([other]) => other !== name), [name, lines]]);
-      else show();
-      element.querySelector(".sg-four-keep")?.focus();
-    });
-    button.replaceWith(field);
-    field.focus();
+  function chip(words, lines) {
+    const write = () => [1, 2, 3, 4].forEach((number) => SeedGrid.write(SeedGrid.inputOf(`sg-vary-${number}`), lines[number - 1] ?? ""));
+    return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick: write });
   }
 
   function show() {
     const picked = SeedGrid.pickedNow();
     if (picked?.isEarly) return; // what is offered for a picture comes with its whole card
-    const fours = Object.entries(picked?.fours ?? {});
-    if (!fours.length) return element.replaceChildren();
-    const keeper = chip(text("fours_keep"), [], () => ask(keeper));
-    keeper.classList.add("sg-four-keep");
-    element.replaceChildren(
-      make("span", { text: text("fours_title") }),
-      ...fours.map(([name, lines]) => chip(text(`fours_${name}`), lines)),
-      ...own().map(ownChip),
-      keeper,
-    );
+    const fours = Object.entries(picked?.fours ?? {}).map(([name, lines]) => chip(text(`fours_${name}`), lines));
+    element.replaceChildren(...(fours.length ? [make("span", { text: text("fours_title") }), ...fours] : []));
   }
 
   document.addEventListener("sg-card", show);
