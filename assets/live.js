@@ -13,7 +13,7 @@ const LOW = 0.2; // of a battery that is not charged
 const button = byId("sg-live");
 const wish = SeedGrid.kept("seedgrid-live");
 let tookS = null; // how long four pictures take with these settings, as the server knows it
-let number = 0;
+let [number, isGoing] = [0, false];
 let [asked, next, shown] = [null, null, null]; // the question under way; the one that waits; whose pictures are on the stage
 let settled = null; // the click that made the round on the stage, as `keyOf` writes it
 let owed = null; // what was not asked during a pause
@@ -23,7 +23,7 @@ const isWished = () => wish.recall() === true;
 function hindrance() {
   if (config.zero_gpu) return "live_why_lent";
   if (tookS === null) return "live_why_unknown";
-  return tookS < LIMIT_S ? null : "live_why_slow";
+  return tookS < (isGoing ? 2 : 1) * LIMIT_S ? null : "live_why_slow"; // a busy moment ends nothing
 }
 const isOn = () => isWished() && !hindrance();
 const speed = () => ({ seconds: tookS?.toFixed(1), limit: LIMIT_S });
@@ -34,7 +34,8 @@ function showButton() {
   button.setAttribute("aria-pressed", String(isWished()));
   button.setAttribute("aria-disabled", String(Boolean(why)));
   button.title = text(why ?? "live_title", speed());
-  document.documentElement.classList.toggle("sg-live", isOn());
+  isGoing = isOn();
+  document.documentElement.classList.toggle("sg-live", isGoing);
 }
 
 button.addEventListener("click", () => {
@@ -89,9 +90,9 @@ function soon(...words) {
 function ask(...words) {
   const isBusy = document.documentElement.classList.contains("sg-busy");
   if (!isWished() || isBusy || (words[0] === "refine" && !canRefine())) return;
-  const why = pause();
-  owed = why || hindrance() ? words : null;
-  if (owed) return why && say(why);
+  const why = pause() ?? hindrance();
+  owed = why ? words : null;
+  if (why) return tookS !== null && say(why); // until it is known, the page has only just opened
   const wanted = question(...words);
   if (wanted.key === settled) return backToRound();
   const now = asked ?? (isLive() ? shown : null);
