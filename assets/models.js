@@ -193,7 +193,7 @@ function adding() {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const name = field.value.trim();
-    if (name && (await act("add", name))) field.value = "";
+    if (name && (await act("add", name)) && field.value.trim() === name) field.value = ""; // else a newer one is typed
   });
   const file = make("input", { type: "file", id: "sg-models-file", accept: ".safetensors" });
   file.addEventListener("change", () => file.files[0] && send(file.files[0], file));

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 from steps import OpenPage, cell, generate, ids, prompt, seeds, variation, wait_for_new_round
 
@@ -147,3 +150,26 @@ def test_the_mask_is_kept_with_the_picture(page: Page, shared_library: Path) -> 
     record, _ = painted(page, refine(page, ", in snow")[0])
     assert record.recipe.feather == 3
     assert list(shared_library.rglob(f"{record.recipe.mask}.png"))
+
+
+def test_live_words_change_the_region_alone(page: Page) -> None:
+    """What follows the keys is what Refine then keeps: the parent's pixels outside."""
+    _, parent = painted(page, a_picture_picked(page, 6701))
+    page.click("#sg-brush")
+    page.get_by_role("button", name="Rectangle").click()
+    drag(page, (0.0, 0.0), (0.5, 1.0))
+    page.get_by_role("button", name="Use this part").click()
+    page.click("#sg-live")
+    variation(page, 1).press_sequentially(" in fog")
+    shown = page.locator("#sg-stage [data-state='live'] img").first
+    expect(shown).to_be_visible()
+    answer = page.request.get(shown.evaluate("image => image.src"))
+    with Image.open(io.BytesIO(answer.body())) as image:
+        live = np.asarray(image.convert("RGB"))
+    half = parent.shape[1] // 2
+    assert (live[:, half + 1 :] == parent[:, half + 1 :]).all()
+    before = ids(page)
+    page.click("#sg-refine")
+    wait_for_new_round(page, before)
+    _, kept = painted(page, ids(page)[0])
+    assert (kept == live).all()

@@ -17,7 +17,7 @@ import httpx
 import numpy as np
 import pytest
 from hub import Hub
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from safetensors.numpy import load_file, save
 from serving import serve
 from steps import SLOW_MS, SOON_MS, OpenPage, cell, generate, prompt
@@ -167,6 +167,25 @@ def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub)
         expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
         expect(panel.get_by_role("status")).to_be_in_viewport()
         assert found_by_axe(page) == []
+
+
+def test_an_answer_that_comes_late_clears_no_newer_name(open_page: OpenPage, hub: Hub) -> None:
+    """What was typed meanwhile stays in the field."""
+    assert hub
+    page = open_page()
+    panel = show(page)
+    held: list[Route] = []
+    page.route("**/seedgrid/models/add", lambda route: held.append(route))
+    field = panel.locator("#sg-models-name")
+    with page.expect_request("**/seedgrid/models/add"):
+        field.fill("one/name")
+        page.keyboard.press("Enter")
+    field.fill("another/name")
+    with page.expect_response("**/seedgrid/models?*"):
+        held[0].fulfill(json={"said": "", "wrong": False})
+    expect(page.locator("#sg-models-panel")).to_have_attribute("aria-busy", "false")
+    page.evaluate("new Promise((resolve) => setTimeout(resolve))")
+    expect(field).to_have_value("another/name")
 
 
 def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage, hub: Hub) -> None:
