@@ -20,6 +20,7 @@ from steps import (
     seeds,
     status,
     variation,
+    wait_for_turns,
     wait_until_done,
 )
 
@@ -107,7 +108,9 @@ def test_it_is_off_until_somebody_switches_it_on(page: Page) -> None:
     expect(button).to_have_attribute("aria-pressed", "true")
     page.reload()
     expect(button).to_have_attribute("aria-pressed", "true")
-    prompt(page).fill("a red fox at last")
+    wait_for_turns(page)
+    prompt(page).press("Control+a")
+    prompt(page).press_sequentially("a red fox at last")
     wait_for_live(page, "a red fox at last")
 
 
