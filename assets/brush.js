@@ -61,6 +61,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   const strokes = [...(kept?.strokes ?? [])];
   let tool = "brush";
   let down = null; // the stroke that is being drawn
+  let sheet = null; // what the strokes leave
   let cursor = [width / 2, height / 2];
 
   const veil = make("canvas", { class: "sg-brush-veil", width, height, tabindex: "0", role: "application", "aria-label": text("brush_canvas") });
@@ -70,8 +71,8 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   const feather = range("brush_feather", 0, Math.min(MAX_FEATHER_PX, Math.round(short / 4)), kept?.feather ?? Math.floor(short / FEATHER_SHARE));
   const tools = TOOLS.map((name) => button(`brush_${name}`, () => choose(name)));
   const away = button("brush_away", () => away.setAttribute("aria-pressed", String(!takesAway())));
-  const undo = button("brush_undo", () => strokes.pop() && draw());
-  const clear = button("brush_clear", () => strokes.splice(0).length && draw());
+  const undo = button("brush_undo", () => strokes.pop() && change());
+  const clear = button("brush_clear", () => strokes.splice(0).length && change());
   const use = button("brush_use", finish);
   const caption = make("p", { class: "sg-brush-said", role: "status" });
   const bar = make("div", { class: "sg-zoom-tools" }, ...tools, away, undo, clear, size.label, feather.label, use);
@@ -111,12 +112,19 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
 
   function end() {
     down = null;
+    change();
+  }
+
+  /** Count what may change; a large picture takes too long for each move of a pointer. */
+  function change() {
+    sheet = painted(strokes, width, height);
+    tell(shareOf(sheet));
     draw();
   }
 
   /** What stays is darker; the shape that is being drawn has a line around it. */
   function draw() {
-    const sheet = painted(strokes, width, height);
+    if (down) sheet = painted(strokes, width, height);
     const context = veil.getContext("2d");
     context.clearRect(0, 0, width, height);
     if (strokes.length) {
@@ -134,7 +142,6 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
       context.stroke(mark);
     }
     undo.disabled = clear.disabled = !strokes.length;
-    if (!down) tell(shareOf(sheet));
   }
 
   function tell(share) {
@@ -178,7 +185,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
     return event.preventDefault();
   });
   choose("brush");
-  draw();
+  change();
   veil.focus();
 }
 

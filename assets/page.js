@@ -7,7 +7,6 @@ import "./stage.js";
 import "./rail.js";
 import "./card.js";
 import "./variations.js";
-import "./hold.js";
 import "./form.js";
 import "./place.js";
 import "./live.js";
@@ -16,19 +15,19 @@ import "./live.js";
 (() => {
   const { byId, inputOf } = SeedGrid;
   const on = (id, ask) => byId(id).addEventListener("click", ask);
-  const generate = () => SeedGrid.turn("generate", { fields: SeedGrid.typed() }, SeedGrid.pick());
-  const around = (action) => () => SeedGrid.turn(action, { around: SeedGrid.typedAround() }, SeedGrid.pick());
-  const final = (action) => () => {
-    const upscaler = inputOf("sg-upscaler")?.value ?? "";
-    SeedGrid.turn(action, { around: SeedGrid.typedAround({ upscaler }) }, SeedGrid.pick());
-  };
-  on("sg-generate", generate);
-  on("sg-refine", () => SeedGrid.turn("refine", { around: SeedGrid.refinement() }, SeedGrid.pick()));
-  for (const name of ["subtle", "strong"]) on(`sg-${name}`, around(name));
-  for (const name of ["final", "final-4"]) on(`sg-${name}`, final(name));
+  async function begin(action, data = {}) {
+    const parts = await SeedGrid.turn(action, data, SeedGrid.pick());
+    if (parts?.stage) SeedGrid.showStage();
+  }
+  const round = (action, around) => begin(action, { around });
+  const upscaler = () => inputOf("sg-upscaler")?.value ?? "";
+  on("sg-generate", () => begin("generate", { fields: SeedGrid.typed() }));
+  on("sg-refine", () => round("refine", SeedGrid.refinement()));
+  for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
+  for (const name of ["final", "final-4"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround({ upscaler: upscaler() })));
   on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
   on("sg-back", () => SeedGrid.turn("back"));
-  on("sg-again", () => SeedGrid.turn("again"));
+  on("sg-again", () => begin("again"));
   on("sg-stop", () => SeedGrid.ask("stop"));
   for (const id of ["sg-prompt", "sg-seeds"]) {
     byId(id).addEventListener("keydown", (event) => {

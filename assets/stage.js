@@ -279,14 +279,13 @@ import { SeedGrid } from "./base.js";
       SeedGrid.askLibrary?.();
       document.dispatchEvent(new Event("sg-painted"));
     }
-    if (busy && !was) showStage();
   }
 
   /** On a phone the card's buttons lie below the stage: what they begin comes into sight. */
-  function showStage() {
+  SeedGrid.showStage = () => {
     const { top, bottom } = grid.getBoundingClientRect();
     if (bottom < (bottom - top) / 2) grid.scrollIntoView({ block: "start" });
-  }
+  };
 
   SeedGrid.stageNow = () => ({ ...current, picked });
   SeedGrid.settled = () => settled;

@@ -205,6 +205,10 @@ TABLE: tuple[Row, ...] = (
         lambda it, _: hidden_in_pixels(it),
     ),
     (
+        *("a name that stands twice", "altered", "“seedgrid”"),
+        lambda it, _: it.with_text(RECORD, plain_json(it.record()).replace("{", '{"format":2,', 1)),
+    ),
+    (
         *("one pixel by 1", "altered", "pixels were changed"),
         lambda it, _: it.with_pixels(edited(it), pixels_sha256=it.picture.pixels_sha256),
     ),

@@ -95,7 +95,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """A watch for who does not look: it stops nothing until `cancelled` is set."""
+    """A watch that nobody follows: it stops nothing until `cancelled` is set."""
 
     cancelled = False
 

@@ -387,9 +387,11 @@ class Engine:
             other = batches.run
             if not (other.is_live and other.is_active and other.owner == run.owner):
                 continue
-            is_waiting = batches.needs_painter and not batches.is_painted
-            is_wanted = not run.is_live and {job.recipe for job in other.jobs} == recipes
-            if is_waiting if run.is_live else not is_wanted:
+            if run.is_live:
+                is_needless = batches.needs_painter and not batches.is_painted
+            else:
+                is_needless = {job.recipe for job in other.jobs} != recipes
+            if is_needless:
                 other.cancel()
 
     def _active(self) -> list[Waiting]:

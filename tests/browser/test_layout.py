@@ -190,3 +190,20 @@ def test_next_says_how_many_it_paints(page: Page) -> None:
     assert seeds_shown(page) == ["6", "7"]
     seeds(page).fill("1, 2, 3, x")
     expect(page.locator("#sg-next")).to_have_text("Next 2")
+
+
+def test_on_a_phone_a_round_that_is_known_comes_into_sight_too(open_page: OpenPage) -> None:
+    """Refine lies below the stage; what is remembered is there without any painting."""
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    generate(page)
+    for _ in range(2):
+        cell(page, 1).click()
+        before = ids(page)
+        page.locator("#sg-tools").scroll_into_view_if_needed()
+        page.mouse.wheel(0, 600)
+        expect(page.locator("#sg-stage")).not_to_be_in_viewport()
+        page.click("#sg-refine")
+        wait_for_new_round(page, before)
+        expect(page.locator("#sg-stage")).to_be_in_viewport(ratio=0.5)
+        page.click("#sg-back")
+        expect(cell(page, 1)).to_have_attribute("data-picture-id", before[1])

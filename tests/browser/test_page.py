@@ -375,7 +375,7 @@ def test_a_page_asks_little_and_for_the_library_later(page: Page) -> None:
     """Each file once; what is behind a door comes with the first click there."""
     names = """() => performance.getEntriesByType("resource").map((each) => each.name)"""
     asked = page.evaluate(names)
-    assert len(asked) == len(set(asked)) <= 20
+    assert len(asked) == len(set(asked)) < 20  # with the document itself, 20 at most
     assert not [name for name in asked if "library.js" in name or "models" in name]
     page.click("#sg-library-open")
     expect(page.locator("#sg-library input[type=search]")).to_be_visible()
