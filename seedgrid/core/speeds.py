@@ -59,6 +59,7 @@ class Speeds:
     def __init__(self) -> None:
         self._known: dict[_Key, _Rate] = {}
         self._took: dict[tuple[_Key, int], deque[float]] = {}
+        self._decoding: dict[tuple[_Key, int], float] = {}
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
 
@@ -119,6 +120,15 @@ class Speeds:
         if took:
             return min(took) * math.ceil(count / recipe.lock_width)
         return self.known_s([recipe] * count)
+
+    def note_decoding(self, recipe: Recipe, share: float) -> None:
+        """Learn which share of a batch of the model's own decoder came after its last step."""
+        key = _key(recipe), num_steps_run(recipe)
+        self._decoding[key] = _moved(self._decoding.get(key, share), share)
+
+    def decoding_share(self, recipe: Recipe) -> float:
+        """Return which share of a batch like this one's goes into decoding; 0 if unknown."""
+        return self._decoding.get((_key(recipe), num_steps_run(recipe)), 0.0)
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
         num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width

@@ -251,6 +251,10 @@ class Engine:
         """Say how long so many pictures like this one took lately; None where there were none."""
         return self._shared.speeds.took_s(recipe, count)
 
+    def decoding_share(self, recipe: Recipe) -> float:
+        """Say which share of a batch like this one's went into decoding; 0 if unknown."""
+        return self._shared.speeds.decoding_share(recipe)
+
     @property
     def load(self) -> Load:
         """What it has to do at this moment."""
