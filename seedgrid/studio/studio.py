@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.errors import ModelError, Notice
+from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.finals import (
     STRENGTHS,
-    check_has_words,
     enlarged,
     finals,
 )
@@ -366,11 +365,10 @@ class Studio:
 
         A file from elsewhere joins the library, so that the tree of choices is whole.
         """
-        parent = self.find(picture, options.get("library"))
-        check_has_words(parent.recipe)
-        vocabulary = self._vocabulary(parent.recipe)
         library = options.get("library")
-        region, told = take_region(only, feather, parent.recipe, lambda: library or self.library)
+        parent, told = self._with_words(self.find(picture, library), library)
+        vocabulary = self._vocabulary(parent.recipe)
+        region, fitted = take_region(only, feather, parent.recipe, lambda: library or self.library)
         recipes = refine(
             parent.recipe,
             suffixes,
@@ -380,17 +378,18 @@ class Studio:
             hold=hold,
             region=region,
         )
-        return self._go_on(self._joined(picture, parent, options), recipes, options, told)
+        joined = self._joined(picture, parent, options)
+        return self._go_on(joined, recipes, options, (*told, *fitted))
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
         """Start a round around a picture's noise, a little way towards that of new seeds."""
-        parent = self.find(picture, options.get("library"))
-        check_has_words(parent.recipe)
+        library = options.get("library")
+        parent, told = self._with_words(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
-        return self._go_on(self._joined(picture, parent, options), recipes, options)
+        return self._go_on(self._joined(picture, parent, options), recipes, options, told)
 
     def start_final(
         self,
@@ -562,6 +561,23 @@ class Studio:
             return self.card(requests.ask_again(recipe).model).vocabulary
         except ModelError:
             return None
+
+    def _with_words(
+        self, entry: Entry, library: Library | None
+    ) -> tuple[Entry, tuple[Notice, ...]]:
+        """Return a picture that words made: of one that a network enlarged, what it enlarged.
+
+        Raises:
+            InputError: `upscaler_words`: that is not in the library.
+        """
+        told: tuple[Notice, ...] = ()
+        while entry.recipe.upscaler is not None:
+            network = entry.recipe.upscaler.id
+            before = (library or self.library).get(entry.lineage.parent_id or "")
+            if before is None:
+                raise InputError("upscaler_words", field="vary", value=network)
+            entry, told = before, (Notice("upscaler_parent", value=network),)
+        return entry, told
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
         """Return the parent as it is in the library: a file from elsewhere is taken in first."""
