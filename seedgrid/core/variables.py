@@ -175,14 +175,8 @@ VARIABLES: Final = (
         home="one a GPU, or one",
     ),
     Variable(
-        "SEEDGRID_MIX_WORKERS",
-        "`1` lets workers of different kinds paint one grid of a cluster, whose pictures may"
-        " then differ in their last bits.",
-        home="0",
-    ),
-    Variable(
         "SEEDGRID_METRICS",
-        "`1` shows the state of queue and workers on a public page too, to anyone.",
+        "`1` shows the length of the queue on a public page too, to anyone.",
         home="1",
         public="0",
     ),

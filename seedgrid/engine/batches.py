@@ -15,7 +15,6 @@ from typing import Final
 from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.variables import is_on
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.easing import easier_ways
 from seedgrid.engine.run import Run
@@ -24,31 +23,10 @@ from seedgrid.engine.scratch import Known, Painted, known_of
 _MAX_LOSSES: Final = 3
 """A batch that so many workers did not survive is not given to another one."""
 _MAX_PASSPORTS: Final = 256
-_NOT_IN_PASSPORTS: Final = frozenset(
-    {
-        "prompt",
-        "typed_prompt",
-        "negative_prompt",
-        "seed",
-        "noise_mix",
-        "width",
-        "height",
-        "num_inference_steps",
-        "guidance_scale",
-        "scheduler",
-        "lock_width",
-        "start",
-        "strength",
-        "weights",
-        "parent",
-        "held_steps",
-        "mask",
-        "feather",
-        "spread",
-    }
+_IN_PASSPORTS: Final = frozenset(
+    {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
 )
-"""Settings of a recipe that no passport depends on."""
-
+"""Settings of a recipe that a passport may depend on."""
 LIVE: Final = "live"
 """The turns of live runs, behind all others."""
 
@@ -85,7 +63,6 @@ class Batches:
         self.run = run
         self.needs_painter = True
         self.misfits: frozenset[str] = frozenset()
-        self._is_mixed = is_on("SEEDGRID_MIX_WORKERS")
         self._ready = deque(self._cut(range(len(run.jobs))))
         self._passports: dict[tuple[str, Placement], str] = {}
         self._losses: Counter[Cells] = Counter()
@@ -178,7 +155,7 @@ class Batches:
     def is_equal(self, cells: Cells, passport: Passport) -> bool:
         """Tell whether a passport is that of the first batch of this setting."""
         key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
-        return self._is_mixed or self._passports.setdefault(key, passport.digest) == passport.digest
+        return self._passports.setdefault(key, passport.digest) == passport.digest
 
     def give_back(self, cells: Cells, *, misfit: str = "") -> None:
         """Take a batch back; `misfit` names a painter that must not be given it again."""
@@ -240,5 +217,5 @@ class Batches:
 
 
 def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
-    key = recipe.model_dump_json(exclude=set(_NOT_IN_PASSPORTS))
+    key = recipe.model_dump_json(include=set(_IN_PASSPORTS))
     return key, replace(placement, previews=False)  # Who looks on changes no bit.

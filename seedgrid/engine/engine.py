@@ -22,13 +22,11 @@ from seedgrid.engine.batches import Batches
 from seedgrid.engine.queue import Task
 from seedgrid.engine.run import Run, Store
 from seedgrid.engine.scratch import Scratch
-from seedgrid.engine.worker import PainterState, Patience, Shared, Worker
+from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
-_LONG: Final = 10
-"""A task may be silent for so many times as long as its pictures were estimated to take."""
 _LIVE_S: Final = 1.5
 """So much of others' live work may be before one's own."""
 _SAVING_S: Final = 10.0
@@ -219,7 +217,6 @@ class Engine:
             function=function,
             asker=Asker(owner=owner, address=address),
             recipes=tuple(recipes),
-            silence_s=_LONG * self._shared.speeds.estimate_s(recipes),
         )
         with self._lock:
             self._check_open()
@@ -247,10 +244,6 @@ class Engine:
         """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
         return self._shared.speeds.known_s(recipes)
 
-    def took_s(self, recipe: Recipe, count: int) -> float | None:
-        """Say how long so many pictures like this one took lately; None where there were none."""
-        return self._shared.speeds.took_s(recipe, count)
-
     @property
     def load(self) -> Load:
         """What it has to do at this moment."""
@@ -263,24 +256,19 @@ class Engine:
         )
 
     @property
-    def painters(self) -> tuple[PainterState, ...]:
-        """Who paints, where several do."""
+    def num_painters(self) -> int:
+        """How many paint, where a cluster does; 0 where one process does."""
         if not isinstance(self._backend, ManyPainters):
-            return ()
-        workers = tuple(self._workers.values())
-        return tuple(worker.state for worker in workers if not worker.gone.is_set())
+            return 0
+        return sum(not worker.gone.is_set() for worker in tuple(self._workers.values()))
 
     def begin_to_close(self) -> None:
         """Stop all runs, and take nothing more; waits for nothing."""
         with self._lock:
-            waiting = self._shared.queue.close()
+            self._shared.queue.close()
             runs = [batches.run for batches in self._runs.values()]
         for run in runs:
             run.cancel()
-        for work in waiting:
-            if isinstance(work, Batches):
-                work.abandon()
-                self._shared.settle(work)
 
     def close(self) -> None:
         """Stop all runs, save what is finished, let go of the models.

@@ -32,14 +32,12 @@ class Task:
 
     Attributes:
         recipes: What it will paint; its length is estimated by them.
-        silence_s: How much longer than a batch it may take without a sign of life.
         context: The caller's context variables, in which the function is called.
     """
 
     function: Callable[[Backend], Any]
     asker: Asker
     recipes: tuple[Recipe, ...] = ()
-    silence_s: float = 0.0
     future: Future[Any] = field(default_factory=Future)
     context: Context = field(default_factory=copy_context)
 
@@ -117,14 +115,12 @@ class FairQueue:
                 self._tell_positions()
             return is_here
 
-    def close(self) -> tuple[Work, ...]:
-        """Accept and hand out nothing more; return what was waiting."""
+    def close(self) -> None:
+        """Accept and hand out nothing more."""
         with self._changed:
-            waiting = self._in_order()
             self.is_closed = True
             self._turns.clear()
             self._changed.notify_all()
-            return waiting
 
     def _add(self, work: Work, add: Callable[[deque[Work], Work], None]) -> bool:
         with self._changed:

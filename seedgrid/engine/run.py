@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
@@ -23,8 +24,10 @@ from seedgrid.core.events import (
     Finished,
     Loading,
     Missed,
+    Noise,
     Queued,
     Started,
+    Step,
     Terminal,
 )
 from seedgrid.core.picture import Entry, Lineage, Picture, new_id
@@ -33,7 +36,6 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.way import at_width
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.admission import Asker
-from seedgrid.engine.event_log import EventLog
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
@@ -103,7 +105,8 @@ class Run:
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
         self._changed = threading.Condition()
-        self._log = EventLog()
+        self._log: list[tuple[int, Event]] = []  # by number: rising, with gaps
+        self._next_number = 0
         self._finished: dict[int, Entry] = {}
         self._listeners: list[Callable[[], None]] = []
         self._state: State = "queued"
@@ -182,13 +185,13 @@ class Run:
     def end(self) -> Event | None:
         """The last event, when the run has ended."""
         with self._changed:
-            return self._log.last if self.has_ended else None
+            return self._log[-1][1] if self.has_ended else None
 
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
         """Wait until there is an event of one of these kinds, or the run has ended."""
 
         def is_there() -> bool:
-            return self.has_ended or any(isinstance(event, kinds) for event in self._log.events)
+            return self.has_ended or any(isinstance(event, kinds) for _, event in self._log)
 
         with self._changed:
             self._changed.wait_for(is_there, timeout_s)
@@ -231,10 +234,9 @@ class Run:
             The events, none after the timeout or the end, and the number for the next call.
         """
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._log.next_number > since or self.has_ended, timeout_s
-            )
-            return self._log.since(since), self._log.next_number
+            self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
+            new = self._log[bisect_left(self._log, since, key=_number) :]
+            return tuple(event for _, event in new), self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
         """Wait for the end and return the pictures in the order of their cells.
@@ -246,7 +248,7 @@ class Run:
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
-            end = self._log.last
+            end = self._log[-1][1]
         if isinstance(end, Failed):
             raise end.error
         if isinstance(end, Cancelled):
@@ -314,7 +316,9 @@ class Run:
     def _note(self, event: Event) -> None:
         if self.has_ended:
             raise RuntimeError(f"{event} after the end of {self}")
-        self._log.note(event)
+        self._log = [each for each in self._log if not _is_replaced(each[1], event)]
+        self._log.append((self._next_number, event))
+        self._next_number += 1
         self._state = _state_after(event, self._state)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
@@ -323,7 +327,7 @@ class Run:
 
     def _told(self) -> tuple[Event, ...]:
         with self._changed:
-            return self._log.events
+            return tuple(event for _, event in self._log)
 
 
 def _state_after(event: Event, before: State) -> State:
@@ -340,3 +344,23 @@ def _state_after(event: Event, before: State) -> State:
             return "failed"
         case _:
             return before
+
+
+def _number(numbered: tuple[int, Event]) -> int:
+    return numbered[0]
+
+
+def _is_replaced(old: Event, new: Event) -> bool:
+    """Tell whether nobody needs an event any more after another one; previews are large."""
+    match old:
+        case Queued():
+            return isinstance(new, Queued)
+        case Loading():
+            return old.total > 0 and isinstance(new, Loading | Started | Terminal)
+        case Noise() | Step():
+            if isinstance(new, Started):
+                is_done = isinstance(old, Step) and old.number == old.total
+                return is_done or not set(new.cells).isdisjoint(old.cells)
+            is_newer = isinstance(new, Noise | Step) and new.cells == old.cells
+            return is_newer or isinstance(new, Terminal)
+    return False

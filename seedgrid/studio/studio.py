@@ -26,7 +26,7 @@ from seedgrid.core.finals import (
     enlarged,
     finals,
 )
-from seedgrid.core.picture import Entry, Pixels
+from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
@@ -35,7 +35,7 @@ from seedgrid.core.seeds import draw_seed
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.storage import starts
 from seedgrid.studio.pictures import (
@@ -507,40 +507,11 @@ class Studio:
         Raises:
             SeedGridError: As `resolve`.
         """
-        return self.engine.took_s(self.resolve(request, turbo=turbo)[0], count)
-
-    # The engine, as pages and commands see it.
-
-    @property
-    def warmth(self) -> Warmth:
-        """How far `warm` has come."""
-        return self.engine.warmth
-
-    @property
-    def load(self) -> Load:
-        """What the engine has to do at this moment."""
-        return self.engine.load
-
-    @property
-    def painters(self) -> tuple[PainterState, ...]:
-        """Who paints, where a cluster does; empty where one process does."""
-        return self.engine.painters
-
-    def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
-        """Return a picture of an owner's live runs, as long as the engine remembers it."""
-        return self.engine.painted_live(owner, recipe_id)
+        return self.engine.known_s([self.resolve(request, turbo=turbo)[0]] * count)
 
     def is_busy_for_others(self, owner: str) -> bool:
         """Tell whether others want something painted, so that an owner's live runs should wait."""
         return self.engine.is_busy_for_others(owner)
-
-    def warm(self) -> None:
-        """Load the studio's model in the background, when no run waits."""
-        self.engine.warm(self.model)
-
-    def run(self, run_id: str) -> Run | None:
-        """Return a run that goes on or that ended not long ago."""
-        return self.engine.run(run_id)
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""

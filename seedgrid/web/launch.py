@@ -189,7 +189,7 @@ def warm(studio: Studio) -> None:
     if is_zero_gpu():
         return
     try:
-        studio.warm()
+        studio.engine.warm(studio.model)
     except SeedGridError as error:
         logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
 

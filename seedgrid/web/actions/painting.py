@@ -173,7 +173,7 @@ class Handlers(Following):
 
     def stop(self, state: PageState) -> None:
         """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
-        run = self._studio.run(state.run) if state.run else None
+        run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
 
