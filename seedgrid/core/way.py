@@ -115,9 +115,3 @@ def with_share(recipe: Recipe, share: NoiseShare) -> Recipe:
     """Return a recipe with another seed's noise mixed in, and what it follows with the same."""
     parent = with_share(recipe.parent, share) if recipe.parent else None
     return recipe.replace(noise_mix=(*recipe.noise_mix, share), parent=parent)
-
-
-def at_width(recipe: Recipe, lock_width: int) -> Recipe:
-    """Return a recipe of a smaller batch, and what it follows too."""
-    parent = at_width(recipe.parent, lock_width) if recipe.parent else None
-    return recipe.replace(lock_width=lock_width, parent=parent)

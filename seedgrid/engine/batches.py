@@ -16,7 +16,7 @@ from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Placement
-from seedgrid.engine.easing import easier_ways
+from seedgrid.engine.easing import easier_way
 from seedgrid.engine.run import Run
 from seedgrid.engine.scratch import Known, Painted, known_of
 
@@ -187,21 +187,14 @@ class Batches:
 
     def _ease(self, cells: Cells, error: SeedGridError) -> bool:
         """Go on in a way that needs less memory; False when there is none."""
-        recipe = self.run.jobs[cells[0]].recipe
-        if error.code != "memory_full" or recipe.upscaler:  # Networks know no such ways.
-            return False
-        device = str(error.data["device"])
-        way = next(easier_ways(self.run.placement, recipe.lock_width, device), None)
+        if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
+            return False  # Networks know no such ways.
+        way = easier_way(self.run.placement, str(error.data["device"]))
         if way is None:
             return False
-        with self._lock:
-            key = recipe.batch_key
-            alike = [each for each in self._ready if self.run.jobs[each[0]].recipe.batch_key == key]
-            left = tuple(cell for each in (cells, *alike) for cell in each)
-            self.run.ease(way.placement, left, way.lock_width)
-            others = [each for each in self._ready if each not in alike]
-            self._ready = deque([*self._cut(left), *others])
-        self.run.announce(Eased(notice=way.notice))
+        self.run.placement, notice = way
+        self.give_back(cells)
+        self.run.announce(Eased(notice=notice))
         return True
 
     def _cut(self, cells: Iterable[int]) -> list[Cells]:

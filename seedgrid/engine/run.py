@@ -11,8 +11,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from seedgrid.core.errors import Notice, RunCancelled, SeedGridError
 from seedgrid.core.events import (
@@ -33,11 +32,20 @@ from seedgrid.core.events import (
 from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.way import at_width
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.admission import Asker
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+_STATES: Final[dict[type[Event], State]] = {
+    Queued: "queued",
+    Loading: "running",
+    Started: "running",
+    Done: "done",
+    Cancelled: "cancelled",
+    Failed: "failed",
+}
+"""Where a run stands after an event; after others it stands as before."""
 
 
 class Store(Protocol):
@@ -170,12 +178,6 @@ class Run:
         return tuple(c for c, sha in pairs if c in finished and finished[c].pixels_sha256 != sha)
 
     @property
-    def num_uniform(self) -> int:
-        """How many of the finished pictures have one colour only."""
-        events = self._told()
-        return sum(isinstance(event, Finished) and event.is_uniform for event in events)
-
-    @property
     def num_remembered(self) -> int:
         """How many of the finished pictures the library knew and nobody painted."""
         events = self._told()
@@ -266,15 +268,6 @@ class Run:
             return self.result()
         return tuple(entry for _, entry in sorted(self.finished.items()))
 
-    def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
-        """Go on elsewhere, and with some cells in smaller batches. For the engine only."""
-        self.placement = placement
-        if self.jobs[cells[0]].recipe.lock_width != lock_width:
-            self.jobs = tuple(
-                replace(job, recipe=at_width(job.recipe, lock_width)) if cell in cells else job
-                for cell, job in enumerate(self.jobs)
-            )
-
     def when_changed(self, listener: Callable[[], None]) -> None:
         """Call somebody after every event, on the thread that announces it, and once at the start.
 
@@ -319,7 +312,7 @@ class Run:
         self._log = [each for each in self._log if not _is_replaced(each[1], event)]
         self._log.append((self._next_number, event))
         self._next_number += 1
-        self._state = _state_after(event, self._state)
+        self._state = _STATES.get(type(event), self._state)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
         if isinstance(event, Eased):
@@ -328,22 +321,6 @@ class Run:
     def _told(self) -> tuple[Event, ...]:
         with self._changed:
             return tuple(event for _, event in self._log)
-
-
-def _state_after(event: Event, before: State) -> State:
-    match event:
-        case Queued():
-            return "queued"
-        case Loading() | Started():
-            return "running"
-        case Done():
-            return "done"
-        case Cancelled():
-            return "cancelled"
-        case Failed():
-            return "failed"
-        case _:
-            return before
 
 
 def _number(numbered: tuple[int, Event]) -> int:

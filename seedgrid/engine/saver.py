@@ -106,10 +106,7 @@ def _save(run: Run, pictures: dict[int, Picture]) -> None:
         _save_each(run, pictures)
         return
     run.announce(
-        *(
-            Finished(cell=cell, entry=entry, is_uniform=_is_uniform(pictures[cell].pixels))
-            for cell, entry in zip(pictures, entries, strict=True)
-        )
+        *(Finished(cell=cell, entry=entry) for cell, entry in zip(pictures, entries, strict=True))
     )
 
 
@@ -133,7 +130,3 @@ def _save_again(run: Run, known: Sequence[tuple[int, Entry]]) -> None:
             for (cell, _), entry in zip(known, entries, strict=True)
         )
     )
-
-
-def _is_uniform(pixels: Pixels) -> bool:
-    return bool((pixels == pixels[0, 0]).all())

@@ -10,9 +10,9 @@ from typing import Final
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice
-from seedgrid.core.finals import Tile, cut, decoding_bytes, needs_tiles
+from seedgrid.core.finals import decoding_bytes, needs_tiles
 from seedgrid.core.prompts import read_tags
-from seedgrid.core.recipe import Lora, Recipe, Upscaler
+from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.variables import is_public
 from seedgrid.diffusion.backend import Placement
@@ -20,7 +20,6 @@ from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.models import loras, upscalers
 from seedgrid.models.loras import find_lora
-from seedgrid.models.upscalers import needed_bytes
 
 
 def card_for(request: Request, card: ModelCard, placement: Placement, *, turbo: bool) -> ModelCard:
@@ -94,19 +93,6 @@ def decoding_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
     if not needs_tiles(recipe, card):
         return ()
     return (Notice("final_tiles", value=f"{decoding_bytes(recipe, card) / 1e9:.1f}"),)
-
-
-def tiles_notice(parent: Recipe, recipe: Recipe, network: Upscaler) -> Notice:
-    """Say how much memory a network takes for one of how many tiles."""
-    tiles = cut(parent.width, parent.height)
-    scale = recipe.width // parent.width
-    largest = max(_area(each.with_margin(parent.width, parent.height)) for each in tiles)
-    gigabytes = max(0.1, needed_bytes(network, largest * scale**2) / 1e9)
-    return Notice("upscaler_tiles", value=network.id, tiles=len(tiles), size=f"{gigabytes:.1f}")
-
-
-def _area(tile: Tile) -> int:
-    return (tile.right - tile.left) * (tile.bottom - tile.top)
 
 
 def _with_loras(request: Request, found: dict[str, Lora]) -> Request:

@@ -58,7 +58,6 @@ from seedgrid.studio.resolving import (
     decoding_notices,
     provable,
     resolve_prompts,
-    tiles_notice,
     width_notices,
 )
 from seedgrid.studio.verifier import Verifier
@@ -422,10 +421,9 @@ class Studio:
         network = self.model_manager.take_upscaler(upscaler) if upscaler else None
         start = self.take_start(parent, library)
         recipes: tuple[Recipe, ...]
-        notices: tuple[Notice, ...]
+        notices: tuple[Notice, ...] = ()
         if network is not None:
             recipes = (enlarged(parent.recipe, network, start=start, scale=scale),)
-            notices = (tiles_notice(parent.recipe, recipes[0], network),)
         else:
             recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
             notices = decoding_notices(recipes[0], card)
