@@ -202,9 +202,10 @@ class Studio:
 
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
-        for part in (self._manager, self._engine):
-            if part is not None:
-                part.close()
+        if self._manager is not None:
+            self._manager.downloads.close()
+        if self._engine is not None:
+            self._engine.close()
 
     # Pictures, and waiting for them.
 
@@ -565,10 +566,11 @@ class Studio:
 def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
-        pictures = run.result()
+        pictures = Pictures(run.result())
     except BaseException:  # Ctrl+C too; the caller sees it.
         run.cancel()
         raise
     for notice in run.notices:
         logger.warning("%s", notice)
-    return Pictures(pictures, run.notices)
+    pictures.notices = run.notices
+    return pictures
