@@ -17,9 +17,9 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
-from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, admit
 from seedgrid.engine.batches import Batches
-from seedgrid.engine.queue import Task
+from seedgrid.engine.queue import Task, Work
 from seedgrid.engine.run import Run, Store
 from seedgrid.engine.scratch import Scratch
 from seedgrid.engine.worker import Patience, Shared, Worker
@@ -181,9 +181,11 @@ class Engine:
     def is_busy_for_others(self, owner: str) -> bool:
         """Tell whether others want something painted, so that an owner's live runs should wait."""
         with self._lock:
-            others = [each for each in self._active() if each.asker.owner != owner]
-        live_s = sum(each.left_s for each in others if each.is_live)
-        return live_s > _LIVE_S or any(e.needs_painter and not e.is_live for e in others)
+            others = [each for each in self._active_runs() if each.run.owner != owner]
+            has_task = any(each.asker.owner != owner for each in self._active_tasks())
+        live_s = sum(self._left_s(each) for each in others if each.run.is_live)
+        in_earnest = (each for each in others if each.needs_painter and not each.run.is_live)
+        return live_s > _LIVE_S or has_task or any(in_earnest)
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
@@ -248,12 +250,9 @@ class Engine:
     def load(self) -> Load:
         """What it has to do at this moment."""
         with self._lock:
-            active = self._active()
-        return Load(
-            num_waiting=len(active),
-            left_s=sum(each.left_s for each in active),
-            is_lost=self._is_lost,
-        )
+            active: list[Work] = [*self._active_runs(), *self._active_tasks()]
+            left_s = [self._left_s(each) for each in active]
+        return Load(num_waiting=len(left_s), left_s=sum(left_s), is_lost=self._is_lost)
 
     @property
     def num_painters(self) -> int:
@@ -356,9 +355,14 @@ class Engine:
         An owner's own live runs are in nobody's way.
         """
         needs_painter = bool(recipes) or is_task
-        active = [each for each in self._active() if each.needs_painter == needs_painter]
-        if not is_live:
-            active = [each for each in active if not (each.is_live and each.asker == asker)]
+        active = [
+            (each.run.asker, self._left_s(each))
+            for each in self._active_runs()
+            if each.needs_painter == needs_painter
+            and (is_live or not (each.run.is_live and each.run.asker == asker))
+        ]
+        if needs_painter:
+            active += [(each.asker, self._left_s(each)) for each in self._active_tasks()]
         admit(
             asker,
             recipes,
@@ -371,33 +375,23 @@ class Engine:
     def _replace_live(self, run: Run) -> None:
         """Stop the owner's live runs that a new run makes needless: those that wait, or all."""
         recipes = {job.recipe for job in run.jobs}
-        for batches in tuple(self._runs.values()):
+        for batches in self._active_runs():
             other = batches.run
-            if not (other.is_live and other.is_active and other.owner == run.owner):
-                continue
-            if run.is_live:
-                is_needless = batches.needs_painter and not batches.is_painted
-            else:
-                is_needless = {job.recipe for job in other.jobs} != recipes
-            if is_needless:
+            is_waiting = batches.needs_painter and not batches.is_painted
+            is_other = {job.recipe for job in other.jobs} != recipes
+            is_needless = is_waiting if run.is_live else is_other
+            if other.is_live and other.owner == run.owner and is_needless:
                 other.cancel()
 
-    def _active(self) -> list[Waiting]:
-        active = [
-            Waiting(
-                asker=batches.run.asker,
-                left_s=self._shared.speeds.estimate_s(batches.run.left),
-                needs_painter=batches.needs_painter,
-                is_live=batches.run.is_live,
-            )
-            for batches in self._runs.values()
-            if batches.run.is_active
-        ]
-        tasks = [task for task in self._tasks if task.is_active]
-        return active + [
-            Waiting(asker=task.asker, left_s=self._shared.speeds.estimate_s(task.recipes))
-            for task in tasks
-        ]
+    def _active_runs(self) -> list[Batches]:
+        return [batches for batches in self._runs.values() if batches.run.is_active]
+
+    def _active_tasks(self) -> list[Task]:
+        return [task for task in self._tasks if task.is_active]
+
+    def _left_s(self, work: Work) -> float:
+        left = work.recipes if isinstance(work, Task) else work.run.left
+        return self._shared.speeds.estimate_s(left)
 
     def _forget_old_runs(self) -> None:
         ended = [batches.run for batches in self._runs.values() if batches.run.has_ended]

@@ -60,7 +60,7 @@ class Shared:
 
     def settle(self, batches: Batches) -> None:
         """Let others paint at a run that has more, or let it end behind what it has to save."""
-        if batches.has_more and not self.queue.put_back(batches):
+        if batches.has_more and not self.queue.put(batches, is_begun=True):
             batches.abandon()  # The queue is closed.
         if batches.may_end():
             self.queue.remove(batches)
@@ -162,7 +162,7 @@ class Worker:
     def _paint_next(self, batches: Batches) -> None:
         cells = batches.take()
         if batches.has_more:
-            self._shared.queue.put_back(batches)
+            self._shared.queue.put(batches, is_begun=True)
         if not cells:
             return
         try:
