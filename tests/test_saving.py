@@ -14,6 +14,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.engine import Engine
+from seedgrid.engine.admission import Asker
 from seedgrid.engine.run import Run
 from seedgrid.engine.saver import Saver
 from seedgrid.testing.fake import FakeBackend
@@ -48,7 +49,7 @@ def _runs(make_recipes: MakeRecipes, *stores: MemoryStore) -> list[Run]:
     return [
         Run(
             plan_grid(make_recipes(seeds=tuple(range(4 * number, 4 * number + 4)))),
-            owner="me",
+            asker=Asker(owner="me"),
             library=store,
             placement=Placement(),
             fresh=True,

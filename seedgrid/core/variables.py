@@ -84,11 +84,6 @@ VARIABLES: Final = (
         public="600",
     ),
     Variable(
-        "SEEDGRID_MAX_MEGAPIXEL_STEPS",
-        "One request: pixels times steps times pictures, in millions.",
-        public="2000",
-    ),
-    Variable(
         "SEEDGRID_MAX_RUNS_PER_VISITOR",
         "What one visitor may have waiting or running, verifying too.",
         home="2",

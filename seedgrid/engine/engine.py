@@ -136,7 +136,7 @@ class Engine:
 
         Raises:
             RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
-            InputError: `run_large` or `run_long`: more than anybody may ask for.
+            InputError: `run_long`: more than anybody may ask for.
             LibraryError: The library has no room for so many pictures.
         """
         library = library or self.library
@@ -146,8 +146,7 @@ class Engine:
         library.check_room(job.recipe for job in jobs)
         run = Run(
             jobs,
-            owner=owner,
-            address=address,
+            asker=Asker(owner=owner, address=address),
             library=library,
             placement=_locked(placement) if placement else self.placement,
             fresh=fresh,
@@ -365,7 +364,6 @@ class Engine:
             active += [(each.asker, self._left_s(each)) for each in self._active_tasks()]
         admit(
             asker,
-            recipes,
             active,
             wanted_s=self._shared.speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,

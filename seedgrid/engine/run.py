@@ -72,8 +72,7 @@ class Run:
 
     Attributes:
         id: 32 hexadecimal digits that nobody can guess.
-        owner: Who asked; owners take turns.
-        address: Where from; empty for one's own machine.
+        asker: Who asked.
         jobs: In the order of their cells.
         library: Where the pictures go.
         placement: Where to compute.
@@ -89,8 +88,7 @@ class Run:
         self,
         jobs: Sequence[Job],
         *,
-        owner: str,
-        address: str = "",
+        asker: Asker,
         library: Store,
         placement: Placement,
         fresh: bool,
@@ -100,8 +98,7 @@ class Run:
         on_cancel: Callable[[Run], None],
     ) -> None:
         self.id = new_id()
-        self.owner = owner
-        self.address = address
+        self.asker = asker
         self.jobs = tuple(jobs)
         self.library = library
         self.placement = placement
@@ -149,9 +146,9 @@ class Run:
             return dict(self._finished)
 
     @property
-    def asker(self) -> Asker:
-        """Who asked for it."""
-        return Asker(owner=self.owner, address=self.address)
+    def owner(self) -> str:
+        """Who asked for it; owners take turns."""
+        return self.asker.owner
 
     @property
     def is_active(self) -> bool:

@@ -17,7 +17,6 @@ def of_engine() -> Bounds:
     return Bounds(
         queue_s=number("SEEDGRID_MAX_QUEUE_S"),
         run_s=number("SEEDGRID_MAX_RUN_S"),
-        run_megapixel_steps=number("SEEDGRID_MAX_MEGAPIXEL_STEPS"),
         runs_per_address=count("SEEDGRID_MAX_RUNS_PER_ADDRESS"),
     )
 
