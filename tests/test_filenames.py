@@ -30,10 +30,26 @@ def test_words_are_in_the_name(prompt: str, name: str) -> None:
     assert picture_filename(prompt, 2) == name
 
 
-@given(prompt=st.text(max_size=400), seed=st.integers(0, 2**32 - 1))
-def test_every_name_is_safe_on_every_system(prompt: str, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "change", "name"),
+    [
+        ("a fox, at night", ", at night", "a-fox-at-night-seed-2.png"),
+        ("a fox", "1024x1024, bundled-4x", "a-fox-1024x1024-bundled-4x-seed-2.png"),
+        ("a fox", "10% of seed 7", "a-fox-10-of-seed-7-seed-2.png"),
+        (f"{'fox ' * 40}, artsy", ", artsy", f"{'fox-' * 18}artsy-seed-2.png"),
+    ],
+)
+def test_variations_of_one_seed_have_names_of_their_own(
+    prompt: str, change: str, name: str
+) -> None:
+    """What was changed is there once, however long the words are."""
+    assert picture_filename(prompt, 2, change) == name
+
+
+@given(prompt=st.text(max_size=400), change=st.text(max_size=400), seed=st.integers(0, 2**32 - 1))
+def test_every_name_is_safe_on_every_system(prompt: str, change: str, seed: int) -> None:
     """Small letters, digits and hyphens, an ending, and at most a hundred characters."""
-    name = picture_filename(prompt, seed)
+    name = picture_filename(prompt, seed, change)
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]*\.png", name)
     assert len(name) <= 100
 

@@ -79,13 +79,24 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     assert known_upscalers() == ("2x-foxes",)
 
 
+def test_refining_a_large_picture_refines_what_was_enlarged(
+    studio: Studio, picked: Entry, network: Path, tmp_path: Path
+) -> None:
+    """No words made the large one: that is said, and refused where its parent is not there."""
+    (large,) = studio.final(picked, 2, upscaler=str(network))
+    runs = (studio.start_refine(large), studio.start_variations(large, weight=0.1))
+    for run in runs:
+        assert {entry.lineage.parent_id for entry in run.result()} == {picked.id}
+        assert [notice.code for notice in run.notices] == ["upscaler_parent"]
+    with Studio("bundled", tmp_path / "elsewhere") as elsewhere:
+        assert refused(elsewhere.refine, large.path) == "upscaler_words"
+
+
 def test_what_cannot_be_enlarged_is_refused(
     studio: Studio, picked: Entry, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a sentence, before anything is painted."""
     (large,) = studio.final(picked, 2, upscaler=str(network))
-    assert refused(studio.refine, large) == "upscaler_words"
-    assert refused(studio.start_variations, large, weight=0.1) == "upscaler_words"
     assert refused(studio.final, picked, 3, upscaler=str(network)) == "final_scale"
     assert refused(studio.final, large, 8, upscaler=str(network)) == "final_scale"
     four = studio.final(large, 4, upscaler=str(network))[0]

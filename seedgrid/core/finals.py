@@ -94,12 +94,6 @@ def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> R
     )
 
 
-def check_has_words(recipe: Recipe) -> None:
-    """Refuse to vary what no words made."""
-    if recipe.upscaler is not None:
-        raise InputError("upscaler_words", field="vary", value=recipe.upscaler.id)
-
-
 def needs_tiles(recipe: Recipe, card: ModelCard) -> bool:
     """Tell whether decoding a picture in one piece would take too much of the free memory."""
     return decoding_bytes(recipe, card) > _SHARE * free_bytes()

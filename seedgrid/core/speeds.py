@@ -54,6 +54,7 @@ class Speeds:
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Rate] = {}
+        self._decoding: dict[tuple[_Key, int], float] = {}
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
 
@@ -103,6 +104,16 @@ class Speeds:
         listed = list(recipes)
         known = self._known.copy()
         return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
+
+    def note_decoding(self, recipe: Recipe, share: float) -> None:
+        """Learn which share of a batch of the model's own decoder came after its last step."""
+        key = _key(recipe), num_steps_run(recipe)
+        before = self._decoding.get(key, share)
+        self._decoding[key] = before + _NEWEST * (share - before)
+
+    def decoding_share(self, recipe: Recipe) -> float:
+        """Return which share of a batch like this one's goes into decoding; 0 if unknown."""
+        return self._decoding.get((_key(recipe), num_steps_run(recipe)), 0.0)
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
         num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width

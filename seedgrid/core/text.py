@@ -111,16 +111,18 @@ _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _NO_WORDS: Final = "seedgrid"
 
 
-def picture_filename(prompt: str, seed: int) -> str:
-    """Name a picture's file by its words and its seed.
+def picture_filename(prompt: str, seed: int, change: str = "") -> str:
+    """Name a picture's file by its words, what made it another than its parent, and its seed.
 
     The seed at the end keeps it from the names that Windows reserves (`con`, `nul`); words of
     which no letter is left in ASCII, as in Chinese, give way to the program's name.
     """
-    plain = unicodedata.normalize("NFKD", prompt[: 8 * MAX_WORDS]).lower()
-    folded = (char for char in plain if not unicodedata.combining(char))
-    spaced = "".join(char if char in _LETTERS else " " for char in folded)
-    return f"{_joined(spaced.split()) or _NO_WORDS}-seed-{seed}.png"
+    words, changed = _plain_words(prompt), _plain_words(change)
+    if changed and words[-len(changed) :] == changed:
+        words = words[: -len(changed)]
+    end = _joined(changed, MAX_WORDS // 2)
+    start = _joined(words, MAX_WORDS - len(end) - 1)
+    return f"{'-'.join(filter(None, (start, end))) or _NO_WORDS}-seed-{seed}.png"
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
@@ -137,11 +139,18 @@ def unique_names(names: Iterable[str]) -> list[str]:
     return list(given)
 
 
-def _joined(words: list[str]) -> str:
+def _plain_words(text: str) -> list[str]:
+    """Return the words in small letters and digits of ASCII."""
+    plain = unicodedata.normalize("NFKD", text[: 8 * MAX_WORDS]).lower()
+    folded = (char for char in plain if not unicodedata.combining(char))
+    return "".join(char if char in _LETTERS else " " for char in folded).split()
+
+
+def _joined(words: list[str], limit: int) -> str:
     """Join as many whole words as fit; of one that is too long alone, its beginning."""
-    joined = words[0][:MAX_WORDS] if words else ""
+    joined = words[0][:limit] if words else ""
     for word in words[1:]:
-        if len(joined) + 1 + len(word) > MAX_WORDS:
+        if len(joined) + 1 + len(word) > limit:
             break
         joined += f"-{word}"
     return joined

@@ -41,6 +41,8 @@ class Placement:
         previews: Whether to hand small pictures to `Watch.step`.
         switches: Torch's switches to set beforehand, as a passport names them, for verifying;
             the recipe's determinism level comes after them.
+        decoder: The hub id of a tiny decoder in place of the model's own, for pictures that are
+            shown and never kept; empty for the model's own.
     """
 
     device: str = "auto"
@@ -52,6 +54,7 @@ class Placement:
     threads: int | None = None
     previews: bool = True
     switches: tuple[tuple[str, str], ...] = ()
+    decoder: str = ""
 
 
 def even_threads(available: int) -> int:

@@ -38,6 +38,7 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
 )
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
+from seedgrid.diffusion.tiny_decoding import TinyDecoders
 from seedgrid.diffusion.way import Guide, Way
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
@@ -55,6 +56,7 @@ class DiffusersBackend:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._decoding = PairedDecoding()
+        self._tiny_decoders = TinyDecoders()
         self._ways = WayMemory()
         self._free_memory = free_memory or self.close
 
@@ -114,6 +116,7 @@ class DiffusersBackend:
         self._pipelines.clear()
         self._text_cache = TextCache()
         self._ways = WayMemory()
+        self._tiny_decoders = TinyDecoders()
         gc.collect()
         empty_cache()
 
@@ -151,9 +154,10 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             passport = current_passport(loaded.device, placement, bool(first.loras))
             part.noise(lambda: loaded.preview.of_noise(recipes))
-            found = paint_batch(recipes, loaded, part, self._shortcuts(first, passport), guide)
+            contexts = self._contexts(first, passport, loaded.device, placement.decoder)
+            found = paint_batch(recipes, loaded, part, contexts, guide)
         for recipe, (outcome, way) in zip(recipes, found, strict=True):
-            if not isinstance(outcome, RunError):
+            if not isinstance(outcome, RunError) and not placement.decoder:
                 way.pixels = outcome
             if way.outputs and (halt_steps or way.pixels is not None):
                 self._ways.keep(recipe.id + passport.digest, way)
@@ -209,11 +213,21 @@ class DiffusersBackend:
 
             return run_probe(recipe, compute, watch, family=loaded.files.family)
 
-    def _shortcuts(self, recipe: Recipe, passport: Passport) -> list[CallContext]:
-        """Return quicker ways to the same bits, with all that may change those bits named."""
+    def _contexts(
+        self, recipe: Recipe, passport: Passport, device: torch.device, decoder: str
+    ) -> list[CallContext]:
+        """Return quicker ways to the same bits, with all that may change those bits named.
+
+        And before them, where one is asked for, another decoder.
+        """
         if recipe.is_portable:  # They were compared bit for bit with torch's own arithmetic only.
             return []
         loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
-        context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
+        context = (
+            f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}|{decoder}"
+        )
         ways = (self._text_cache.used_by, self._decoding.used_by)
-        return [partial(way, context=context) for way in ways]
+        shortcuts: list[CallContext] = [partial(way, context=context) for way in ways]
+        if not decoder:
+            return shortcuts
+        return [partial(self._tiny_decoders.used_by, name=decoder, device=device), *shortcuts]

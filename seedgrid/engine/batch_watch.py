@@ -35,6 +35,11 @@ class BatchWatch:
         return (self._last_seen_s - seen_s) / (self._last.number - number)
 
     @property
+    def after_steps_s(self) -> float:
+        """How long ago the last step was done, in seconds."""
+        return time.monotonic() - self._last_seen_s
+
+    @property
     def cancelled(self) -> bool:
         """Whether the run was asked to stop."""
         return self._run.cancelled

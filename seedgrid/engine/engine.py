@@ -245,6 +245,10 @@ class Engine:
         """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
         return self._shared.speeds.known_s(recipes)
 
+    def decoding_share(self, recipe: Recipe) -> float:
+        """Say which share of a batch like this one's went into decoding; 0 if unknown."""
+        return self._shared.speeds.decoding_share(recipe)
+
     @property
     def load(self) -> Load:
         """What it has to do at this moment."""

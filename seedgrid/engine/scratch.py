@@ -30,34 +30,50 @@ class Painted:
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._num_bytes = 0
-        self._pictures: OrderedDict[tuple[str, str], tuple[Pixels, str]] = OrderedDict()
+        self._pictures: OrderedDict[tuple[str, str], tuple[Pixels, str, str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def note(self, owner: str, recipe: Recipe, passport: Passport, pixels: Pixels) -> None:
-        """Remember a picture; those that nobody asked for longest make room for it."""
+    def note(
+        self, owner: str, recipe: Recipe, passport: Passport, pixels: Pixels, decoder: str = ""
+    ) -> None:
+        """Remember a picture; those that nobody asked for longest make room for it.
+
+        Args:
+            owner: Who is given it.
+            recipe: What it is.
+            passport: Where it was computed.
+            pixels: Shape (height, width, 3), uint8.
+            decoder: `Placement.decoder`.
+        """
         key = owner, recipe.id
         with self._lock:
             before = self._pictures.pop(key, None)
             self._num_bytes += pixels.nbytes - (before[0].nbytes if before else 0)
-            self._pictures[key] = pixels, passport.digest
+            self._pictures[key] = pixels, passport.digest, decoder
             while self._num_bytes > self._most_bytes:
-                _, (oldest, _) = self._pictures.popitem(last=False)
+                _, (oldest, *_) = self._pictures.popitem(last=False)
                 self._num_bytes -= oldest.nbytes
 
-    def find(self, owner: str, recipe_id: str, passport_digest: str = "") -> Pixels | None:
+    def find(
+        self, owner: str, recipe_id: str, passport_digest: str = "", decoder: str | None = None
+    ) -> Pixels | None:
         """Return an owner's picture of a recipe, if it is still here.
 
         Args:
             owner: Nobody is given what was painted for somebody else.
             recipe_id: `Recipe.id`.
             passport_digest: Where it must have been computed; empty for anywhere.
+            decoder: Which tiny decoder it may have been decoded by, beside the model's own; None
+                for any.
 
         Returns:
             Shape (height, width, 3), uint8.
         """
         with self._lock:
-            pixels, digest = self._pictures.get((owner, recipe_id), (None, ""))
+            pixels, digest, by = self._pictures.get((owner, recipe_id), (None, "", ""))
             if pixels is None or passport_digest not in ("", digest):
+                return None
+            if decoder is not None and by not in ("", decoder):
                 return None
             self._pictures.move_to_end((owner, recipe_id))
             return pixels
@@ -120,7 +136,7 @@ def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painte
     found = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
     entries = {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
     pixels = {
-        cell: painted.find(run.owner, recipe_id, passport.digest)
+        cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
         for cell, recipe_id in ids.items()
         if cell not in entries
     }

@@ -192,7 +192,8 @@ class Worker:
             self._painted_s = None
         if run.is_live:  # Known from this moment: who asks for it in earnest waits for nothing.
             for cell, pixels in pictures:
-                shared.painted.note(run.owner, run.jobs[cell].recipe, passport, pixels)
+                decoder = run.placement.decoder
+                shared.painted.note(run.owner, run.jobs[cell].recipe, passport, pixels, decoder)
         if self._saving is not None:
             wait([self._saving])  # Memory holds two batches at most.
         self._saving = shared.saver.save(run, pictures, passport)
@@ -230,7 +231,10 @@ class Worker:
         watch, start_s = BatchWatch(run, cells, self.sign), time.monotonic()
         outcomes = self._backend.paint(recipes, run.placement, watch)
         self.sign()
-        self._shared.speeds.note(recipes[0], time.monotonic() - start_s, watch.step_s)
+        if not run.placement.decoder:
+            elapsed_s, speeds = time.monotonic() - start_s, self._shared.speeds
+            speeds.note(recipes[0], elapsed_s, watch.step_s)
+            speeds.note_decoding(recipes[0], watch.after_steps_s / elapsed_s)
         return outcomes
 
 

@@ -185,7 +185,9 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
     there = [entry for entry in entries if entry.path.is_file()]
     if not there:
         raise InputError("export_nothing", field="picture")
-    names = unique_names(picture_filename(e.recipe.prompt, e.recipe.seed) for e in there)
+    names = unique_names(
+        picture_filename(e.recipe.prompt, e.recipe.seed, e.lineage.change) for e in there
+    )
     pieces = _Pieces()
     # PNGs are compressed already. But a stored member that comes in pieces has no length in its
     # header, and some readers stop there; deflated at level 0, which all read, it says its end.

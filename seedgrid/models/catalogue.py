@@ -7,9 +7,11 @@ it was worked out before. No torch needed.
     [item.id for item in items()]
 """
 
+import contextlib
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -21,6 +23,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
 from seedgrid.models.digests import known_digest
+from seedgrid.models.families import Configs
 from seedgrid.models.files import INDEX, ModelFiles, read_header
 from seedgrid.models.loras import may_be_lora
 from seedgrid.models.memory import choose_dtype, likely_device_type, weights_bytes
@@ -77,7 +80,8 @@ class FirstModel(BaseModel):
     """A good model to begin a family with; `first_models.json` says where the figures are from.
 
     Attributes:
-        use: What people choose it for: quick, text in pictures, little memory, many LoRAs.
+        use: What people choose it for: quick, text in pictures, little memory, many LoRAs; or a
+            tiny decoder, for live pictures.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,7 +94,7 @@ class FirstModel(BaseModel):
     download_gb: float
     memory_gb: float
     size: str
-    use: Literal["fast", "text", "small", "loras", ""] = ""
+    use: Literal["fast", "text", "small", "loras", "live", ""] = ""
 
 
 @cache
@@ -103,6 +107,13 @@ def first_models() -> tuple[FirstModel, ...]:
 def items() -> tuple[Item, ...]:
     """Return every model on this machine, the bundled one first; a LoRA is none."""
     return tuple(describe(model) for model in registry.installed() if not may_be_lora(model.path))
+
+
+def configurations() -> Iterator[Configs]:
+    """Yield the configurations of every model on this machine that can be used, by its parts."""
+    for model in registry.installed():
+        with contextlib.suppress(ModelError):
+            yield model.files.configs
 
 
 def describe(model: Model) -> Item:

@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 DEFAULT_REVISION: Final = "main"
 
 _WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
+TINY_FILES: Final = ("config.json", "diffusion_pytorch_model.safetensors")
+"""What is fetched of a tiny decoder (`tiny_decoders.py`), which has no index."""
 _UNNAMED: Final = ("pytorch_lora_weights", "adapter_model", "model", "lora")
 """What LoRAs' files are called that have no name of their own: they get their repository's."""
 _ASK_S: Final = 20.0
@@ -122,9 +124,12 @@ def ask(hub_id: str) -> HubModel:
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         there = {each.rfilename: each for each in info.siblings or ()}
         if file or INDEX not in there:
-            return _lora(name, revision or DEFAULT_REVISION, info, file)
-        index = _read_index(name, str(info.sha), there.get(INDEX))
-    names = files_to_fetch(list(there), _folders(name, index, list(there)))
+            if file or not _is_tiny_decoder(name, info, there):
+                return _lora(name, revision or DEFAULT_REVISION, info, file)
+            names = list(TINY_FILES)
+        else:
+            index = _read_json(name, str(info.sha), there[INDEX])
+            names = files_to_fetch(list(there), _folders(name, index, list(there)))
     files = (_file(name, there[each]) for each in names)
     return HubModel(
         id=name,
@@ -248,24 +253,30 @@ def _is_in(folders: Sequence[str] | None, name: str) -> bool:
     return found is not None and (folders is None or found[1] in folders)
 
 
-def _read_index(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # noqa: ANN401 (the client's)
-    """Read a model's index, which says what it is made of, without keeping it."""
+def _is_tiny_decoder(hub_id: str, info: Any, there: dict[str, Any]) -> bool:  # noqa: ANN401 (the client's)
+    if not there.keys() >= set(TINY_FILES):
+        return False
+    config = _read_json(hub_id, str(info.sha), there[TINY_FILES[0]])
+    return config.get("_class_name") == "AutoencoderTiny"
+
+
+def _read_json(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # noqa: ANN401 (the client's)
+    """Read a model's index, or a configuration, without keeping it."""
     from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers
 
-    if sibling is None:
-        raise ModelError("model_not_one", value=hub_id)
+    damaged = ModelError("model_damaged", value=hub_id, file=sibling.rfilename)
     if (sibling.size or 0) > _MAX_INDEX_BYTES:
-        raise ModelError("model_damaged", value=hub_id, file=INDEX)
-    url = hf_hub_url(hub_id, INDEX, revision=revision)
+        raise damaged
+    url = hf_hub_url(hub_id, sibling.rfilename, revision=revision)
     answer = get_session().get(url, headers=build_hf_headers(), timeout=_ASK_S)
     hf_raise_for_status(answer)
     try:
         index = json.loads(answer.content)
     except (ValueError, RecursionError) as error:
-        raise ModelError("model_damaged", value=hub_id, file=INDEX) from error
+        raise damaged from error
     if not isinstance(index, dict):
-        raise ModelError("model_damaged", value=hub_id, file=INDEX)
+        raise damaged
     return index
 
 

@@ -33,6 +33,7 @@ from seedgrid.models.loras import (
 )
 from seedgrid.models.memory import fits
 from seedgrid.models.single_file import configuration_source
+from seedgrid.models.tiny_decoders import decoder_for, is_decoder_here
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 
 
@@ -108,13 +109,27 @@ class ModelManager:
         return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
 
     def first(self) -> tuple[FirstModel, ...]:
-        """Return good first models that may be fetched and are not here."""
+        """Return good first models that may be fetched and are not here.
+
+        And the tiny decoders of models that are.
+        """
         installed = {model.id for model in registry.installed()}
+        tiny = {decoder_for(configs) for configs in catalogue.configurations()}
         return tuple(
             each
             for each in catalogue.first_models()
-            if each.id not in installed and _may_download(each.id)
+            if _may_download(each.id)
+            and each.id not in installed
+            and (each.use != "live" or (each.id in tiny and not is_decoder_here(each.id)))
         )
+
+    def tiny_decoder(self, model: str) -> str:
+        """Return the tiny decoder of a model's live pictures; empty where none is here."""
+        try:
+            name = decoder_for(registry.find(model).files.configs)
+        except ModelError:
+            return ""
+        return name if name and is_decoder_here(name) else ""
 
     def download(self, hub_id: str) -> Progress:
         """Begin to fetch a model or a LoRA, or go on; returns at once.

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.errors import ModelError, Notice
+from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.finals import (
     STRENGTHS,
-    check_has_words,
     enlarged,
     finals,
 )
@@ -74,6 +73,9 @@ STARTS: Final = "starts"
 _RUNS: Final = 1000
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
+_MOST: Final = 0.5
+_TINY_SPARES: Final = 0.6
+"""Of the time of a small decoder (docs/performance.md); of a large one more."""
 
 
 class Studio:
@@ -363,11 +365,10 @@ class Studio:
 
         A file from elsewhere joins the library, so that the tree of choices is whole.
         """
-        parent = self.find(picture, options.get("library"))
-        check_has_words(parent.recipe)
-        vocabulary = self._vocabulary(parent.recipe)
         library = options.get("library")
-        region, told = take_region(only, feather, parent.recipe, lambda: library or self.library)
+        parent, told = self._with_words(self.find(picture, library), library)
+        vocabulary = self._vocabulary(parent.recipe)
+        region, fitted = take_region(only, feather, parent.recipe, lambda: library or self.library)
         recipes = refine(
             parent.recipe,
             suffixes,
@@ -377,17 +378,18 @@ class Studio:
             hold=hold,
             region=region,
         )
-        return self._go_on(self._joined(picture, parent, options), recipes, options, told)
+        joined = self._joined(picture, parent, options)
+        return self._go_on(joined, recipes, options, (*told, *fitted))
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
         """Start a round around a picture's noise, a little way towards that of new seeds."""
-        parent = self.find(picture, options.get("library"))
-        check_has_words(parent.recipe)
+        library = options.get("library")
+        parent, told = self._with_words(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
-        return self._go_on(self._joined(picture, parent, options), recipes, options)
+        return self._go_on(self._joined(picture, parent, options), recipes, options, told)
 
     def start_final(
         self,
@@ -501,16 +503,28 @@ class Studio:
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
     def took_s(self, request: Request, count: int, *, turbo: bool = False) -> float | None:
-        """Say how long so many pictures of its kind took lately; None where there were none.
+        """Say how long so many pictures of its kind take live; None where none were painted.
 
         Raises:
             SeedGridError: As `resolve`.
         """
-        return self.engine.known_s([self.resolve(request, turbo=turbo)[0]] * count)
+        recipe = self.resolve(request, turbo=turbo)[0]
+        took_s = self.engine.known_s([recipe] * count)
+        if took_s and self._live_placement(recipe, self.placement).decoder:
+            took_s *= 1 - _TINY_SPARES * self.engine.decoding_share(recipe)
+        return took_s
 
     def is_busy_for_others(self, owner: str) -> bool:
         """Tell whether others want something painted, so that an owner's live runs should wait."""
         return self.engine.is_busy_for_others(owner)
+
+    def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
+        """Have live pictures decoded by a tiny decoder, where one is here and decoding is most."""
+        is_spread = self.engine.num_painters > 0
+        is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_spread)
+        if not is_plain or self.engine.decoding_share(recipe) < _MOST:
+            return placement
+        return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""
@@ -518,6 +532,23 @@ class Studio:
             return self.card(requests.ask_again(recipe).model).vocabulary
         except ModelError:
             return None
+
+    def _with_words(
+        self, entry: Entry, library: Library | None
+    ) -> tuple[Entry, tuple[Notice, ...]]:
+        """Return a picture that words made: of one that a network enlarged, what it enlarged.
+
+        Raises:
+            InputError: `upscaler_words`: that is not in the library.
+        """
+        told: tuple[Notice, ...] = ()
+        while entry.recipe.upscaler is not None:
+            network = entry.recipe.upscaler.id
+            before = (library or self.library).get(entry.lineage.parent_id or "")
+            if before is None:
+                raise InputError("upscaler_words", field="vary", value=network)
+            entry, told = before, (Notice("upscaler_parent", value=network),)
+        return entry, told
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
         """Return the parent as it is in the library: a file from elsewhere is taken in first."""
@@ -548,6 +579,9 @@ class Studio:
         check_offered([job.recipe for job in jobs], self.card)
         if "library" in options:  # somebody's own, on a page: a digest is a name and no key
             check_starts([job.recipe for job in jobs], options["library"])
+        placement = options.get("placement")
+        if options.get("live"):
+            placement = self._live_placement(jobs[0].recipe, placement or self.placement)
         run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
@@ -555,7 +589,7 @@ class Studio:
             fresh=options.get("fresh", False),
             live=options.get("live", False),
             library=options.get("library") or self.library,
-            placement=options.get("placement"),
+            placement=placement,
             expected=expected,
             notices=notices,
         )

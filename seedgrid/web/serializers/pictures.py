@@ -56,7 +56,7 @@ def cell(entry: Entry) -> Json:
         "mix": mix(entry.recipe, entry.lineage.change),
         "locked": entry.lineage.parent_id is not None,
         "favourite": entry.favourite,
-        "file": picture_filename(entry.recipe.prompt, entry.recipe.seed),
+        "file": picture_filename(entry.recipe.prompt, entry.recipe.seed, entry.lineage.change),
     }
 
 
@@ -110,7 +110,7 @@ def card(
         "lock": lock,
         "checked": entry.checked,
         "link": link_query(recipe),
-        "file": picture_filename(recipe.prompt, recipe.seed),
+        "file": picture_filename(recipe.prompt, recipe.seed, entry.lineage.change),
         "fours": {} if recipe.upscaler else fours(recipe, _schedulers(recipe, model), models),
     }
 
