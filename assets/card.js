@@ -10,19 +10,16 @@ import { SeedGrid } from "./base.js";
   const isTouched = matchMedia("(pointer: coarse)").matches;
   let now = null;
   let wish = null; // a mark that waits for Python's card: else that would come after, without the mark
-  let room = 0; // of the last whole card: the next one begins as tall, and nothing below it jumps
 
   function show(value) {
     now = value.id ? value : null;
     const card = now ? full(value) : empty();
     card.classList.add("sg-card-head");
     const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
-    const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : value.hint;
+    const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
     element.replaceChildren(card, ...rest);
-    SeedGrid.byId("sg-hint").textContent = said ? text(said) : "";
-    element.style.minHeight = now?.isEarly ? `${room}px` : "";
+    SeedGrid.byId("sg-hint").textContent = text(said);
     if (now && !now.isEarly) {
-      room = element.offsetHeight;
       const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
       if (onStage) onStage.favourite = now.favourite; // for the large view, and the next pick of it
     }

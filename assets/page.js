@@ -19,9 +19,18 @@ import "./live.js";
     const parts = await SeedGrid.turn(action, data, SeedGrid.pick());
     if (parts?.stage) SeedGrid.showStage();
   }
-  const round = (action, around) => begin(action, { around });
+  let sent = "";
+  const round = (action, around) => {
+    sent = "";
+    begin(action, { around });
+  };
   const upscaler = () => inputOf("sg-upscaler")?.value ?? "";
-  on("sg-generate", () => begin("generate", { fields: SeedGrid.typed() }));
+  on("sg-generate", () => {
+    const fields = SeedGrid.typed();
+    const isSame = JSON.stringify(fields) === sent && document.documentElement.classList.contains("sg-busy");
+    sent = JSON.stringify(fields);
+    if (!isSame) begin("generate", { fields }); // a double click asks once
+  });
   on("sg-refine", () => round("refine", SeedGrid.refinement()));
   for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
   for (const name of ["final", "final-4"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround({ upscaler: upscaler() })));
@@ -33,7 +42,7 @@ import "./live.js";
     byId(id).addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
-      if (!document.documentElement.classList.contains("sg-busy")) byId("sg-generate").click();
+      byId("sg-generate").click();
     });
   }
 })();
@@ -134,8 +143,7 @@ import "./live.js";
       event.preventDefault();
       event.stopPropagation();
       document.activeElement?.blur(); // the next key picks a picture
-      const isBusy = document.documentElement.classList.contains("sg-busy");
-      if (!isBusy) press(isVarying ? "sg-refine" : "sg-generate");
+      press(isVarying ? "sg-refine" : "sg-generate");
       return;
     }
     if (isHeld) return;
@@ -245,33 +253,27 @@ import "./live.js";
   ).observe(element);
 })();
 
-/* A press counts where it began: an answer that comes between down and up may move a button away
-   under a still pointer, and the browser then clicks nothing. */
+/* What else of this visitor's is painted or waits, also of closed tabs: a chip each, under the bar. */
 (() => {
-  const STILL_PX = 8;
-  let press = null;
+  const { byId, make, text } = SeedGrid;
+  const LOOK_MS = 1000;
+  const list = byId("sg-queue");
+  let timer = 0;
+  let shown = "[]";
 
-  function placeOf(button) {
-    const { left, top } = button.getBoundingClientRect();
-    return `${left} ${top}`;
+  function chip({ run, words, done, total }) {
+    const name = text("queue_stop", { words });
+    const stop = make("button", { title: name, "aria-label": name, text: "×", onclick: () => SeedGrid.ask("queue", { stopped: run }) });
+    return make("li", { title: words }, make("span", { text: words }), make("span", { text: text("queue_part", { done, total }) }), stop);
   }
 
-  document.addEventListener("pointerdown", (event) => {
-    const button = event.button === 0 && event.target.closest?.("button");
-    const { clientX: x, clientY: y } = event;
-    press = button ? { button, place: placeOf(button), x, y } : null;
-  }, true);
-
-  document.addEventListener("click", (event) => {
-    const began = press;
-    press = null;
-    if (!began || !event.isTrusted || !event.detail || began.button.contains(event.target)) return;
-    const { button, place, x, y } = began;
-    const isStill = Math.hypot(event.clientX - x, event.clientY - y) < STILL_PX;
-    if (!isStill || !button.isConnected || placeOf(button) === place) return;
-    event.stopPropagation(); // it would go to what holds both, the button and what lies there now
-    button.click();
-  }, true);
+  SeedGrid.shows.queue = (runs) => {
+    clearTimeout(timer);
+    if (runs.length) timer = setTimeout(() => SeedGrid.ask("queue"), LOOK_MS);
+    if (shown === JSON.stringify(runs)) return;
+    shown = JSON.stringify(runs);
+    list.replaceChildren(...runs.map(chip));
+  };
 })();
 
 /* The large view comes with the first picture that is picked, so that a click finds it there. */

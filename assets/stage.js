@@ -106,7 +106,7 @@ import { SeedGrid } from "./base.js";
     if (value.epoch < current.epoch) return; // the last words of a run that was replaced
     const isNew = value.epoch !== current.epoch;
     const before = isNew ? [] : current.cells;
-    if (isNew) picked = value.picked;
+    if (isNew) picked = value.picked ?? alone(value.cells);
     if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
     current = value;
     const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
@@ -117,9 +117,12 @@ import { SeedGrid } from "./base.js";
     setBusy(value.busy);
     if (isNew && value.epoch >= 0) SeedGrid.stream(value.follow);
     const now = value.cells[picked];
-    const hasFormed = before[picked] && before[picked].state !== "done";
+    const hasFormed = before[picked] ? before[picked].state !== "done" : value.picked === null && value.cells.length === 1;
     if (now?.state === "done" && hasFormed) pick({ id: now.id });
   }
+
+  /** A round of one picture picks it. */
+  const alone = ([cell, ...others]) => (others.length || !["done", "waiting", "painting"].includes(cell?.state) ? null : 0);
 
   function layOut(value) {
     while (cells.length > value.cells.length) cells.pop().node.remove();
@@ -275,6 +278,7 @@ import { SeedGrid } from "./base.js";
     element.setAttribute("aria-busy", String(busy));
     const was = document.documentElement.classList.contains("sg-busy");
     document.documentElement.classList.toggle("sg-busy", busy);
+    byId("sg-generate").textContent = text(busy ? "add" : "generate");
     if (was && !busy) {
       SeedGrid.askLibrary?.();
       document.dispatchEvent(new Event("sg-painted"));

@@ -77,7 +77,6 @@ import { SeedGrid } from "./base.js";
     const { enlarges, upscalers } = SeedGrid.placeNow();
     const around = byId("sg-around");
     around.querySelector(".sg-why")?.remove();
-    around.dataset.answered = ""; // Until then nobody knows, and a button that vanishes is worse than none.
     for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges && !upscalers.length);
     if (!enlarges && !upscalers.length) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
     offerUpscalers(around, enlarges ? ["", ...upscalers] : upscalers);
@@ -88,7 +87,7 @@ import { SeedGrid } from "./base.js";
     const before = byId("sg-upscaler");
     const chosen = before?.querySelector("select").value;
     before?.remove();
-    if (!names.some(Boolean)) return;
+    if (names.length < 2) return; // nothing to choose
     const choices = names.map((name) => make("option", { value: name, text: name || text("upscaler_model") }));
     const list = make("select", {}, ...choices);
     if (names.includes(chosen)) list.value = chosen;

@@ -192,6 +192,12 @@ class Engine:
             batches = self._runs.get(run_id)
         return None if batches is None else batches.run
 
+    def active_runs(self, owner: str) -> tuple[Run, ...]:
+        """Return what somebody asked for in earnest that goes on or waits, the oldest first."""
+        with self._lock:
+            runs = [batches.run for batches in self._runs.values()]
+        return tuple(r for r in runs if r.owner == owner and r.is_active and not r.is_live)
+
     def submit_task(
         self,
         function: Callable[[Backend], Result],

@@ -526,6 +526,10 @@ class Studio:
             return placement
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 
+    def active_runs(self, owner: str) -> tuple[Run, ...]:
+        """Return what somebody asked for in earnest that goes on or waits, the oldest first."""
+        return self.engine.active_runs(owner)
+
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""
         try:
@@ -544,10 +548,11 @@ class Studio:
         told: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
             network = entry.recipe.upscaler.id
-            before = (library or self.library).get(entry.lineage.parent_id or "")
-            if before is None:
-                raise InputError("upscaler_words", field="vary", value=network)
-            entry, told = before, (Notice("upscaler_parent", value=network),)
+            try:
+                entry = (library or self.library).get(entry.lineage.parent_id or "")
+            except InputError as error:
+                raise InputError("upscaler_words", field="vary", value=network) from error
+            told = (Notice("upscaler_parent", value=network),)
         return entry, told
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:

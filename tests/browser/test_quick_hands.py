@@ -15,7 +15,6 @@ from steps import (
     ids,
     prompt,
     refine,
-    wait_for_new_round,
     wait_until_done,
     wait_until_open,
 )
@@ -107,19 +106,6 @@ def test_a_mark_that_is_quicker_than_the_card_stays(page: Page) -> None:
     expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
     expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
     expect(cell(page, 0)).to_have_attribute("aria-selected", "true")
-
-
-def test_a_button_that_moves_under_the_pointer_is_pressed(page: Page) -> None:
-    """What comes between down and up moves Refine away; the browser alone would click nothing."""
-    first = generate(page)
-    cell(page, 0).click()
-    expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
-    refine_button = page.locator("#sg-refine")
-    refine_button.hover()
-    page.mouse.down()
-    page.evaluate("document.querySelector('#sg-picked').style.paddingTop = '80px'")
-    page.mouse.up()
-    wait_for_new_round(page, first)
 
 
 class Refused:

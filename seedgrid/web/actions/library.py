@@ -103,8 +103,9 @@ class LibraryActions:
             return PageUpdate()
         update = _show(snapshot, entry)
         place = update.place or {}
-        # The four are no table of prompts: what is in the fields is the picture that was clicked.
-        own = {"prompt": entry.recipe.prompt, "seeds": str(entry.recipe.seed), "more_prompts": ""}
+        # The four are no table of prompts: the fields begin with the picture that was clicked.
+        seed = entry.recipe.seed
+        own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
     @says_what_hinders

@@ -178,6 +178,16 @@ class Handlers(Following):
         if run is not None and run.owner == state.visitor:
             run.cancel()
 
+    def on_queue(
+        self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
+    ) -> PageUpdate:
+        """Say what else of this visitor's is painted or waits; stop one of those before."""
+        snapshot = self._look(kept)
+        for run in self._studio.active_runs(snapshot.state.visitor):
+            if run.id == stopped:
+                run.cancel()
+        return PageUpdate(queue=snapshot.queue())
+
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
 

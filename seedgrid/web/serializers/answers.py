@@ -23,6 +23,7 @@ class PageUpdate:
         advice: What is to know of the fields before anything is painted.
         library: What the library found, or did to pictures.
         portable: What portable pictures cost here.
+        queue: What else of this visitor's is painted or waits.
         live: How a live question was answered, by its number; or how long four pictures take.
     """
 
@@ -40,6 +41,7 @@ class PageUpdate:
     verdict: Json | None = None
     portable: Json | None = None
     live: Json | None = None
+    queue: list[Json] | None = None
 
     def parts(self) -> dict[str, Any]:
         """Return what changes, by the parts of the page."""

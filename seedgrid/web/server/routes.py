@@ -47,6 +47,7 @@ def page_routes(answers: Answers) -> APIRouter:
         "back": painting.on_back,
         "go": painting.on_go,
         "stop": answers.on_stop,
+        "queue": painting.on_queue,
         "pick": painting.on_pick,
         "favourite": painting.on_favourite,
         "offer": painting.on_offer,

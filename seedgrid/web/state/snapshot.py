@@ -152,7 +152,21 @@ class Snapshot:
             status=None if run is not None and self._is_going else self._status(),
             rail=self.rail(),
             picked=self.card(self.find(state.picked)),
+            queue=self.queue(),
         )
+
+    def queue(self) -> list[stages.Json]:
+        """What of this visitor's is painted or waits beside the run on the stage."""
+        return [
+            {
+                "run": run.id,
+                "words": run.jobs[0].recipe.words,
+                "done": len(run.finished),
+                "total": len(run.jobs),
+            }
+            for run in self._studio.active_runs(self.state.visitor)
+            if not is_on_stage(run, self.state)
+        ]
 
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
         """The round on the stage, forming or finished."""
