@@ -13,7 +13,6 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import (
     MAX_FEATHER_PX,
     MAX_PARENTS,
-    MAX_SPREAD,
     NoiseShare,
     Recipe,
     canonical_json,
@@ -102,13 +101,6 @@ def check_feather(feather: int | None, recipe: Recipe) -> int:
     if not 0 <= feather <= MAX_FEATHER_PX:
         raise InputError("feather_range", field="feather", value=feather, limit=MAX_FEATHER_PX)
     return feather
-
-
-def check_spread(spread: float, _: object) -> float:
-    """Return the share of the steps in which noise is added to the words."""
-    if not 0 <= spread <= MAX_SPREAD:  # NaN is not, either.
-        raise InputError("spread_range", field="spread", value=spread)
-    return float(spread)
 
 
 def with_share(recipe: Recipe, share: NoiseShare) -> Recipe:

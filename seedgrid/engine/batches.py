@@ -12,11 +12,10 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final
 
-from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.errors import Notice, SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Placement
-from seedgrid.engine.easing import easier_way
+from seedgrid.diffusion.backend import Offload, Placement
 from seedgrid.engine.run import Run
 from seedgrid.engine.scratch import Known, Painted, known_of
 
@@ -27,6 +26,8 @@ _IN_PASSPORTS: Final = frozenset(
     {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
 )
 """Settings of a recipe that a passport may depend on."""
+_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group", "sequential")
+"""Each needs less memory of the device than the one before."""
 LIVE: Final = "live"
 """The turns of live runs, behind all others."""
 
@@ -189,7 +190,7 @@ class Batches:
         """Go on in a way that needs less memory; False when there is none."""
         if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
             return False  # Networks know no such ways.
-        way = easier_way(self.run.placement, str(error.data["device"]))
+        way = _easier_way(self.run.placement, str(error.data["device"]))
         if way is None:
             return False
         self.run.placement, notice = way
@@ -212,3 +213,21 @@ class Batches:
 def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
     key = recipe.model_dump_json(include=set(_IN_PASSPORTS))
     return key, replace(placement, previews=False)  # Who looks on changes no bit.
+
+
+def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
+    """Return where to go on when memory is full, and what to say of it; None where nothing helps.
+
+    First what changes no bit. Then what stands in the passport, so that verifying does the same;
+    decoding in tiles changes pictures the most.
+    """
+    if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
+        offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]
+        return replace(now, offload=offload), Notice("memory_offload", value=offload)
+    if not now.vae_slicing:
+        return replace(now, vae_slicing=True), Notice("memory_decoding")
+    if now.attention != "sliced":
+        return replace(now, attention="sliced"), Notice("memory_attention")
+    if not now.vae_tiling:
+        return replace(now, vae_tiling=True), Notice("memory_tiles")
+    return None

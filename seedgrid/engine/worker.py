@@ -92,7 +92,6 @@ class Worker:
         self._backend = backend
         self._shared = shared
         self._on_lost = on_lost
-        self._prepared: tuple[object, Passport] | None = None
         self._saving: Future[None] | None = None
         self._num_signs = 0
         self._painted_s: float | None = None  # how long the batch that is painted should take
@@ -147,7 +146,6 @@ class Worker:
 
     def _do(self, work: Work) -> None:
         if isinstance(work, Task):
-            self._prepared = None
             work.run(self._backend)
         elif work.enter():
             try:
@@ -170,7 +168,6 @@ class Worker:
         except RunCancelled:
             batches.abandon()
         except SeedGridError as error:
-            self._prepared = None
             self.is_over = error.code == "worker_lost"
             batches.bear(cells, error)
 
@@ -200,12 +197,9 @@ class Worker:
         batches.watch(self._saving)
 
     def _prepare(self, run: Run, cells: Cells) -> Passport:
-        """Load what a batch needs; nothing is asked again while a run's setting stays."""
+        """Load what a batch needs, and return under which passport it will be painted."""
         _raise_if_cancelled(run)
         recipe, placement = run.jobs[cells[0]].recipe, run.placement
-        setting = run.id, recipe.batch_key, placement
-        if self._prepared is not None and self._prepared[0] == setting:
-            return self._prepared[1]
         is_ready, start_s = self._backend.is_ready(recipe, placement), time.monotonic()
         if not is_ready:
             run.announce(Loading(model=recipe.model.id))
@@ -220,7 +214,6 @@ class Worker:
         if not is_ready:
             self._shared.speeds.note_loading(recipe, time.monotonic() - start_s)
         self._shared.passports.note(recipe, placement, passport)
-        self._prepared = setting, passport
         return passport
 
     def _paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:

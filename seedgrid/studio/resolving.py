@@ -10,7 +10,6 @@ from typing import Final
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice
-from seedgrid.core.finals import decoding_bytes, needs_tiles
 from seedgrid.core.prompts import read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
@@ -86,13 +85,6 @@ def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
     """Say that the batches are narrower than their author expects, where they are."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
-
-
-def decoding_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
-    """Say that a final is decoded in tiles, where one piece takes too much of the free memory."""
-    if not needs_tiles(recipe, card):
-        return ()
-    return (Notice("final_tiles", value=f"{decoding_bytes(recipe, card) / 1e9:.1f}"),)
 
 
 def _with_loras(request: Request, found: dict[str, Lora]) -> Request:

@@ -24,6 +24,7 @@ from seedgrid.core.finals import (
     STRENGTHS,
     enlarged,
     finals,
+    tiles_notices,
 )
 from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_grid, plan_refine
@@ -54,7 +55,6 @@ from seedgrid.studio.pictures import (
 from seedgrid.studio.resolving import (
     card_for,
     check_offered,
-    decoding_notices,
     provable,
     resolve_prompts,
     width_notices,
@@ -429,7 +429,7 @@ class Studio:
             recipes = (enlarged(parent.recipe, network, start=start, scale=scale),)
         else:
             recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
-            notices = decoding_notices(recipes[0], card)
+            notices = tiles_notices(recipes[0], card)
             if notices:
                 placement = options.get("placement") or self.placement
                 options["placement"] = replace(placement, vae_tiling=True)
