@@ -121,8 +121,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_MAX_UNPACKED_MB",
-        "What large pictures that others made may take unpacked, in megabytes: one that takes"
-        " more is refused, and more of them at once wait for each other.",
+        "What a picture that others made may take unpacked, in megabytes: one that takes more is"
+        " refused, and large ones wait for each other.",
         home="2000",
         public="200",
     ),
