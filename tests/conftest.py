@@ -179,7 +179,7 @@ def manager(hub_home: Path) -> Iterator[ModelManager]:  # noqa: ARG001 (the cach
     """What the models panel and `seedgrid models` ask, on a machine without models."""
     manager = ModelManager()
     yield manager
-    manager.close()
+    manager.downloads.close()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -30,7 +30,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.away import computing, ray_node
 from seedgrid.diffusion.away.backend import AwayBackend
-from seedgrid.diffusion.away.computing import Message, compute
+from seedgrid.diffusion.away.computing import Batch, Message, compute
 from seedgrid.diffusion.away.zero_gpu import ZeroGpu, seconds_for
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
@@ -47,13 +47,11 @@ class Pickling:
     """A remote worker in this process; all that crosses is pickled and made again."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, bool, float]] = []
         self.who: list[str] = []
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:
-        self.asked.append((text, paint, expected_s))
+    def compute(self, batch: Batch) -> Generator[Message]:
         self.who.append(WHO.get())
-        news = compute(*pickle.loads(pickle.dumps((text, paint))))  # noqa: S301 (our own)
+        news = compute(pickle.loads(pickle.dumps(batch)))  # noqa: S301 (our own)
         try:
             for each in news:
                 yield pickle.loads(pickle.dumps(each))  # noqa: S301 (same)
@@ -156,19 +154,19 @@ def test_it_is_painted_in_the_context_of_who_asked(make_recipes: MakeRecipes) ->
 
 
 def test_the_time_asked_for_is_what_was_measured(
-    painter: FakeBackend, make_recipes: MakeRecipes
+    painter: FakeBackend, make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second batch asks for what the first one took, with a margin."""
+    monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
     painter._step_delay_s = 0.02
-    place = Pickling()
-    backend = AwayBackend(place, FakeBackend())
+    place, recipes = ZeroGpu(), make_recipes(steps=10)
+    batch, asked = Batch(recipes=recipes, placement=Placement(), paint=True), []
+    monkeypatch.setattr(place, "_lent", lambda *args: asked.append(args) or compute(args[0]))
     for _ in range(2):
-        backend.paint(make_recipes(steps=10), Placement(), Unwatched())
-    *_, (text, paint, expected_s) = place.asked
-    assert paint
-    assert expected_s >= 0.2
-    assert seconds_for(text, True, 20.0) == seconds_for(text, True, 0.0) + 30
-    assert seconds_for(text, True, 1e6) == 120
+        list(place.compute(batch))
+    assert asked[-1][1] >= 0.2
+    assert seconds_for(batch, 20.0) == seconds_for(batch, 0.0) + 30
+    assert seconds_for(batch, 1e6) == 120
 
 
 @pytest.mark.usefixtures("painter")

@@ -108,7 +108,7 @@ def test_previews_are_made_where_they_are_wanted(
     with Studio(str(model_folder("sd")), tmp_path / "before", placement=placement) as studio:
         studio.grid("a red fox", **small)  # The first of its kind is decoded twice, to compare.
     with Studio(str(model_folder("sd")), tmp_path, placement=placement) as studio:
-        studio.warm()
+        studio.engine.warm(studio.model)
         studio.engine.submit_task(lambda _: None).result()
         assert isinstance(studio.backend, DeferredBackend)
         backend = studio.backend._painter()

@@ -13,7 +13,7 @@ import pytest
 import torch
 from diffusers import AutoencoderKL
 from painting import recipes_for
-from stores import MakeRecipes, MemoryStore
+from stores import MakeRecipes
 
 from seedgrid.core.errors import RunError
 from seedgrid.core.events import Eased
@@ -29,8 +29,6 @@ from seedgrid.verify import claim_of, verify
 ON_A_PROCESSOR = [
     "memory_decoding",
     "memory_attention",
-    "memory_width",
-    "memory_width",
     "memory_tiles",
 ]
 
@@ -59,9 +57,8 @@ def test_each_rung_is_tried_and_said(
     placement = backend.calls[-1].placement
     assert placement.vae_slicing == (num_failures > 0)
     assert placement.attention == ("sliced" if num_failures > 1 else "default")
-    assert placement.vae_tiling == (num_failures > 4)
-    width = {0: 4, 1: 4, 2: 4, 3: 2}.get(num_failures, 1)
-    assert [entry.recipe.lock_width for entry in run.result()] == [width] * 4
+    assert placement.vae_tiling == (num_failures > 2)
+    assert [entry.recipe.lock_width for entry in run.result()] == [4] * 4
 
 
 def test_past_the_last_rung_it_is_an_error_and_the_next_run_is_as_usual(
@@ -76,18 +73,6 @@ def test_past_the_last_rung_it_is_an_error_and_the_next_run_is_as_usual(
     again, codes = told(engine, make_recipes)
     assert (codes, len(again.result())) == ([], 4)
     assert backend.calls[-1].placement == engine.placement
-
-
-def test_finished_pictures_keep_their_recipes(
-    engine: Engine, backend: FakeBackend, store: MemoryStore, make_recipes: MakeRecipes
-) -> None:
-    """Memory that gets full in the second batch narrows what has no picture yet."""
-    backend.faults.extend([None, *(full() for _ in range(3))])
-    recipes = make_recipes(seeds=tuple(range(6)))
-    entries = engine.submit(plan_grid(recipes), owner="somebody").result()
-    assert [entry.recipe.lock_width for entry in entries] == [4, 4, 4, 4, 2, 2]
-    assert [entry.recipe.seed for entry in entries] == list(range(6))
-    assert len(store.entries) == 6
 
 
 def test_what_was_decoded_one_by_one_is_verified_so(

@@ -9,7 +9,7 @@ import pytest
 from servers import client_of
 from starlette.testclient import TestClient
 
-from seedgrid.storage.assets import assets_folder
+from seedgrid.storage.files import assets_folder
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.answers import make_answers

@@ -123,7 +123,7 @@ def test_who_waits_for_a_model_that_loads_ahead_hears_how_far_it_is(tmp_path: Pa
     backend = Large()
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         handlers = make_handlers(studio)
-        studio.warm()
+        studio.engine.warm(studio.model)
         assert backend.is_waiting.wait(SOON_S)
         asked = handlers.on_generate(ASKED, {})
 

@@ -90,7 +90,7 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     """A file without a name of its own gets that of its repository; nothing is left beside."""
     assert refused(find_lora, FOXES) == "lora_not_downloaded"
     manager.download(FOXES)
-    done = manager.wait(FOXES)
+    done = manager.downloads.wait(FOXES)
     assert (done.state, done.error) == ("done", None)
     assert done.num_bytes == done.total == len(published.files[GENERIC])
     (item,) = manager.loras()
@@ -99,7 +99,7 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     assert find_lora(FOXES).path == find_lora("ink-foxes").path == item.path
     assert [path.name for path in shelf.own_folder().rglob("*.*")] == ["ink-foxes.safetensors"]
     manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
+    assert manager.downloads.wait(FOXES).state == "done"
     assert len(manager.loras()) == 1
     manager.delete("ink-foxes")
     assert refused(find_lora, FOXES) == "lora_missing"
@@ -120,11 +120,11 @@ def test_of_several_loras_one_is_named_and_what_is_none_is_refused(
         ("someone/empty", "model_not_one"),
     ):
         manager.download(asked)
-        failed = manager.wait(asked).error
+        failed = manager.downloads.wait(asked).error
         assert failed is not None
         assert (asked, failed.code) == (asked, code)
     manager.download(f"{FOXES}/red.safetensors@main")
-    assert manager.wait(f"{FOXES}/red.safetensors@main").state == "done"
+    assert manager.downloads.wait(f"{FOXES}/red.safetensors@main").state == "done"
     assert [each.id for each in manager.loras()] == ["red"]
 
 
@@ -155,7 +155,7 @@ def test_a_public_page_tells_and_fetches_what_its_owner_lists(
     assert refused(manager.download, FOXES) == "download_forbidden"
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"bundled, {FOXES}")
     manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
+    assert manager.downloads.wait(FOXES).state == "done"
     assert [each.id for each in manager.loras()] == ["ink-foxes"]
 
 

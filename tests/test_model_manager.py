@@ -47,7 +47,7 @@ def refused(call: Callable[..., object], *arguments: object) -> str:
 def test_a_fetched_model_is_described_and_deleted_with_its_size(manager: ModelManager) -> None:
     """Family, size, licence, formats and memory are told without reading its weights."""
     manager.download(FOXES)
-    done = manager.wait(FOXES)
+    done = manager.downloads.wait(FOXES)
     assert (done.state, done.error) == ("done", None)
     assert done.num_bytes == done.total
     (found,) = [each for each in manager.items() if each.item.id == FOXES]
@@ -69,7 +69,7 @@ def test_tested_here_is_said_of_the_weights_that_were_tested(manager: ModelManag
         return next(each.lock for each in manager.items() if each.item.id == FOXES)
 
     manager.download(FOXES)
-    manager.wait(FOXES)
+    manager.downloads.wait(FOXES)
     picture = make_picture(model=registry.find(FOXES).card.ref)
     report = report_for(picture.recipe, tested=picture.recipe.lock_width)
     keep_report(picture.recipe, picture.passport, report)
@@ -86,25 +86,25 @@ def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: Mode
     """Another process sees what broke off, too."""
     hub.may_go.clear()
     manager.download(FOXES)
-    while not manager.downloads()[0].num_bytes:
-        assert manager.downloads()[0].goes_on
-    manager.stop(FOXES)
+    while not manager.downloads.known()[0].num_bytes:
+        assert manager.downloads.known()[0].goes_on
+    manager.downloads.stop(FOXES)
     hub.may_go.set()
-    assert manager.wait(FOXES).state == "stopped"
-    (told,) = ModelManager().downloads()
+    assert manager.downloads.wait(FOXES).state == "stopped"
+    (told,) = ModelManager().downloads.known()
     assert told.state == "stopped"
     assert 0 < told.num_bytes < told.total
     manager.discard(FOXES)
-    assert manager.downloads() == ()
+    assert manager.downloads.known() == ()
     manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
+    assert manager.downloads.wait(FOXES).state == "done"
 
 
 def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None:
     """The page shows it as the sentence of its error."""
     hub.repositories[FOXES].gated = True
     manager.download(FOXES)
-    failed = manager.wait(FOXES)
+    failed = manager.downloads.wait(FOXES)
     assert failed.state == "failed"
     assert failed.error is not None
     assert failed.error.code == "download_gated"
@@ -192,7 +192,7 @@ def test_a_public_page_does_what_its_owner_lists(
     assert manager.first() == ()
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"{FOXES}, bundled")
     manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
+    assert manager.downloads.wait(FOXES).state == "done"
     assert ids(manager) == {FOXES, "bundled"}
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", FOXES)
     assert ids(manager) == {FOXES}

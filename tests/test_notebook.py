@@ -27,7 +27,7 @@ def test_the_notebook_shows_grids_and_pictures(
     model: str,
     width: int,
 ) -> None:
-    """Two rounds are wider than a picture, since they have labels; a picture is its own file."""
+    """Two rounds are shown side by side; a picture is its own file."""
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path / "library"))
     named = model if model == "bundled" else str(model_folder(model))
     monkeypatch.setenv("SEEDGRID_MODEL", named)
@@ -45,7 +45,7 @@ def test_the_notebook_shows_grids_and_pictures(
     ]
     widths = [picture.width for picture in shown]
     assert len(shown) == 3
-    assert widths[0] == widths[1] > 2 * widths[2] == 2 * width
+    assert widths == [2 * width, 2 * width, width]
     assert shown[2].text.keys() >= {"seedgrid", "parameters"}
     assert outputs[-1]["text/plain"] == "True"
 

@@ -103,26 +103,6 @@ def test_only_equals_paint_one_run(make_recipes: MakeRecipes) -> None:
     assert {recipe.prompt for call in other.calls for recipe in call.recipes} == {"second"}
 
 
-def test_others_are_mixed_in_when_asked(
-    make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each picture keeps the passport of whoever painted it."""
-    monkeypatch.setenv("SEEDGRID_MIX_WORKERS", "1")
-    gate = Gate()
-    cluster = Several(a=HeldBackend(gate.may_go))
-    with Engine(cluster, MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
-        gate.wait_for(1)
-        cluster.join(other=OtherBackend())
-        for _ in run.events(SOON_S):
-            if len(run.finished) == 12:
-                break
-        gate.is_open.set()
-        entries = run.result(SOON_S)
-    devices = [entry.passport.device for entry in entries]
-    assert devices == ["fake"] * 4 + ["other"] * 12
-
-
 def test_a_lost_painters_batch_is_painted_elsewhere(make_recipes: MakeRecipes) -> None:
     """It leaves no gap, and the lost one gets nothing more."""
     cluster = Several(a=DyingBackend())

@@ -1,4 +1,4 @@
-"""Saving beside the painting: what waits is saved together, and one bad batch harms no other."""
+"""Saving beside the painting: one batch without room harms no other."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.engine import Engine
+from seedgrid.engine.admission import Asker
 from seedgrid.engine.run import Run
 from seedgrid.engine.saver import Saver
 from seedgrid.testing.fake import FakeBackend
 
 SOON_S = 60.0
-NUM_BATCHES = 6
 
 
 class SlowStore(MemoryStore):
-    """Remembers how many pictures came together; the first ones wait for `may_save`.
+    """Saves nothing before `may_save`.
 
     Attributes:
         refused: Seeds of pictures that find no room.
@@ -33,12 +33,10 @@ class SlowStore(MemoryStore):
     def __init__(self, *refused: int) -> None:
         super().__init__()
         self.refused = refused
-        self.counts: list[int] = []
         self.is_saving = threading.Event()
         self.may_save.clear()
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
-        self.counts.append(len(pictures))
         self.is_saving.set()
         assert self.may_save.wait(SOON_S)
         if any(picture.recipe.seed in self.refused for picture in pictures):
@@ -51,7 +49,7 @@ def _runs(make_recipes: MakeRecipes, *stores: MemoryStore) -> list[Run]:
     return [
         Run(
             plan_grid(make_recipes(seeds=tuple(range(4 * number, 4 * number + 4)))),
-            owner="me",
+            asker=Asker(owner="me"),
             library=store,
             placement=Placement(),
             fresh=True,
@@ -75,17 +73,8 @@ def _save_all(runs: Sequence[Run], first: SlowStore) -> list[BaseException | Non
     return [each.exception(SOON_S) for each in saved]
 
 
-def test_what_waits_is_saved_together(make_recipes: MakeRecipes) -> None:
-    """Every batch once waited for the disk and the database by itself, behind all others."""
-    store = SlowStore()
-    runs = _runs(make_recipes, *[store] * NUM_BATCHES)
-    assert _save_all(runs, store) == [None] * NUM_BATCHES
-    assert store.counts == [4, 4 * (NUM_BATCHES - 1)]
-    assert [sorted(run.finished) for run in runs] == [[0, 1, 2, 3]] * NUM_BATCHES
-
-
 def test_a_picture_without_room_harms_no_other_batch(make_recipes: MakeRecipes) -> None:
-    """What was saved together is saved alone then, and each run hears of its own pictures."""
+    """On a full disk each is saved that finds room, and each run hears of its own pictures."""
     store = SlowStore(9)
     runs = _runs(make_recipes, *[store] * 4)
     errors = _save_all(runs, store)

@@ -15,7 +15,7 @@ import app as program
 from seedgrid import locales as words
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.locales import ENGLISH, english, locales
-from seedgrid.storage.assets import assets_folder
+from seedgrid.storage.files import assets_folder
 from seedgrid.web.server import page
 from seedgrid.web.server.page import render
 from seedgrid.web.texts import choose_language, page_texts

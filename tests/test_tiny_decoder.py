@@ -77,7 +77,7 @@ def test_live_pictures_show_it_and_kept_ones_never(
         monkeypatch.setattr(studio.engine, "decoding_share", lambda _: 0.9)
         live = studio.start_grid(replace(ASKED, prompt="a blue fox"), live=True)
         live.result()
-        shown = [studio.painted_live(live.owner, job.recipe.id) for job in live.jobs]
+        shown = [studio.engine.painted_live(live.owner, job.recipe.id) for job in live.jobs]
         kept = studio.start_grid(replace(ASKED, prompt="a blue fox")).result()
         plain = plain_call(sd, [picture.recipe for picture in kept])
         assert equal([png.read_pixels(picture.path) for picture in kept], plain)
@@ -90,10 +90,10 @@ def test_it_is_offered_for_the_models_here_and_fetched_once(
     """Only that of their kind, by the same download as models."""
     hub.add(NAME, write_decoder(tmp_path / "published"))
     manager.download("someone/foxes")
-    manager.wait("someone/foxes")
+    manager.downloads.wait("someone/foxes")
     assert [each.id for each in manager.first() if each.use == "live"] == [NAME]
     manager.download(NAME)
-    done = manager.wait(NAME)
+    done = manager.downloads.wait(NAME)
     assert (done.state, done.error) == ("done", None)
     assert [each.id for each in manager.first() if each.use == "live"] == []
     assert manager.tiny_decoder("someone/foxes") == NAME

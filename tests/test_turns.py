@@ -137,18 +137,14 @@ def test_the_whole_queue_is_bounded_in_seconds(make_recipes: MakeRecipes) -> Non
 
 
 def test_one_request_is_bounded(make_recipes: MakeRecipes) -> None:
-    """In pixels times steps times pictures, and in seconds; nothing of it is started."""
-    with bounded(FakeBackend(), run_megapixel_steps=1.0, run_s=5.0) as engine:
-        error = refusal(engine, make_recipes(steps=150), owner="a")
-        assert isinstance(error, InputError)
-        assert error.code == "run_large"
+    """In estimated seconds; nothing of it is started."""
+    with bounded(FakeBackend(), run_s=5.0) as engine:
         few = make_recipes(seeds=(1,), steps=1)
         engine._shared.speeds.note(few[0], 6.0)
-        assert refusal(engine, few, owner="a").data == {
-            "field": "seeds",
-            "value": "6",
-            "limit": "5",
-        }
+        error = refusal(engine, few, owner="a")
+        assert isinstance(error, InputError)
+        assert error.code == "run_long"
+        assert error.data == {"field": "seeds", "value": "6", "limit": "5"}
 
 
 def test_verify_is_counted_like_a_run(make_recipes: MakeRecipes) -> None:

@@ -8,10 +8,8 @@ import json
 import struct
 import subprocess
 import sys
-import threading
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -178,33 +176,14 @@ def with_webp_block(kind: bytes, data: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
 
-def test_heavy_pictures_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of pictures of 120 MB two fit into 256, the third waits, small ones do not."""
-    monkeypatch.setenv("SEEDGRID_MAX_UNPACKED_MB", "256")
-    decided, inside = threading.Event(), threading.Event()
-
-    class Told(threading.Condition):
-        def wait(self, timeout: float | None = None) -> bool:
-            decided.set()
-            return super().wait(timeout)
-
-    monkeypatch.setattr(unpacking._room, "_changed", Told())
+def test_heavy_pictures_wait_for_each_other() -> None:
+    """One at a time, whoever brought them; small ones do not wait."""
     heavy, small = blank_png(6000, 5000, colour=2), blank_png(10, 10, colour=2)
-
-    def third() -> None:
-        with unpacked(heavy):
-            inside.set()
-            decided.set()
-
-    with ThreadPoolExecutor(1) as pool, unpacked(heavy):
-        with unpacked(heavy):
-            going = pool.submit(third)
-            assert decided.wait(60)
-            assert not inside.is_set()
-            with unpacked(small):
-                pass
-        going.result(60)
-    assert unpacking._room._bytes == 0
+    with unpacked(heavy):
+        assert unpacking._heavy.locked()
+        with unpacked(small):
+            pass
+    assert not unpacking._heavy.locked()
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])

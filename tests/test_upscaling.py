@@ -72,8 +72,7 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     assert (recipe.width, recipe.height, recipe.lock_width) == (768, 640, 1)
     assert (recipe.start, recipe.prompt) == (picked.pixels_sha256, "a fox")
     assert entry.lineage.change == "768x640, 2x-foxes"
-    assert [notice.code for notice in run.notices] == ["upscaler_tiles"]
-    assert run.notices[0].data["tiles"] == 4
+    assert run.notices == ()
     assert read_recipe(recipe.model_dump_json()) == recipe
     assert "upscaler" not in picked.recipe.model_dump()
     assert studio.final(picked, 4, upscaler="2x-foxes")[0].recipe == recipe  # By its name.

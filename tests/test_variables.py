@@ -11,7 +11,7 @@ import pytest
 
 from seedgrid.core import variables
 from seedgrid.core.errors import InputError
-from seedgrid.core.variables import VARIABLES, as_table, number, whole_number
+from seedgrid.core.variables import VARIABLES, as_table, count, number
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted([*(ROOT / "seedgrid").rglob("*.py"), ROOT / "app.py"])
@@ -50,16 +50,19 @@ def test_a_public_page_is_bounded_and_ones_own_machine_is_not(
 ) -> None:
     """Every bound has a sane default for strangers; `none` takes it away."""
     monkeypatch.delenv("SEEDGRID_MAX_QUEUE_S", raising=False)
-    assert number("SEEDGRID_MAX_QUEUE_S", is_public=True) == 1800.0
-    assert number("SEEDGRID_MAX_QUEUE_S", is_public=False) is None
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "0")
+    assert number("SEEDGRID_MAX_QUEUE_S") is None
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    assert number("SEEDGRID_MAX_QUEUE_S") == 1800.0
     monkeypatch.setenv("SEEDGRID_MAX_QUEUE_S", "60")
-    assert whole_number("SEEDGRID_MAX_QUEUE_S", is_public=False) == 60
+    assert count("SEEDGRID_MAX_QUEUE_S") == 60
     monkeypatch.setenv("SEEDGRID_MAX_QUEUE_S", "none")
-    assert number("SEEDGRID_MAX_QUEUE_S", is_public=True) is None
+    assert number("SEEDGRID_MAX_QUEUE_S") is None
     for each in VARIABLES:
         if each.name.startswith("SEEDGRID_MAX_"):
             monkeypatch.delenv(each.name, raising=False)
-            assert number(each.name, is_public=True) is not None, each.name
+            assert number(each.name) is not None, each.name
 
 
 @pytest.mark.parametrize("text", ["many", "0", "-1", "nan", "inf", "1e999"])
@@ -67,7 +70,7 @@ def test_a_bound_that_is_no_number_is_told(text: str, monkeypatch: pytest.Monkey
     """The program does not start with a bound that bounds nothing by mistake."""
     monkeypatch.setenv("SEEDGRID_MAX_RUN_S", text)
     with pytest.raises(InputError, match="SEEDGRID_MAX_RUN_S"):
-        number("SEEDGRID_MAX_RUN_S", is_public=True)
+        number("SEEDGRID_MAX_RUN_S")
 
 
 def test_a_space_is_public(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
         asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
         shown = handlers.on_generate(asked, me)
         assert shown.state is not None
-        run = studio.run(shown.state.run or "")
+        run = studio.engine.run(shown.state.run or "")
         assert run is not None
         handlers.stop(shown.state.model_copy(update={"visitor": "b" * 32}))
         assert not run.cancelled

@@ -63,12 +63,12 @@ def _download(manager: ModelManager, hub_id: str) -> None:
     with ProgressLine(hub_id, in_bytes=True) as line:
         try:
             while True:
-                now = manager.wait(hub_id, timeout_s=0.2)
+                now = manager.downloads.wait(hub_id, timeout_s=0.2)
                 line.show(now.num_bytes, total=now.total or None)
                 if not now.goes_on:
                     break
         finally:
-            manager.stop(hub_id)  # One that has ended is not touched.
+            manager.downloads.stop(hub_id)  # One that has ended is not touched.
     if now.error is not None:
         raise now.error
 

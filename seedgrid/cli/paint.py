@@ -8,7 +8,7 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import ProgressLine, RunProgress, complain, picture_row, say, say_json
-from seedgrid.core.errors import InputError, Notice
+from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.finals import STRENGTHS
 from seedgrid.core.picture import Entry
@@ -216,8 +216,6 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
         say_json(picture_row(entry, path) | details)
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
-    if event.is_uniform:
-        complain(f"Seed {entry.recipe.seed}: {Notice('picture_blank')}")
 
 
 def _lock_of(entry: Entry) -> str:

@@ -9,7 +9,6 @@ says which of them belongs to which setting.
     '5:0.1,7:0.3'
 """
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Final, TypeGuard, get_args
@@ -36,6 +35,13 @@ DEFAULT_STRENGTH: Final = 0.6
 MIN_STRENGTH: Final = 0.01
 _DIGEST_DIGITS: Final = 64
 _SHOWN: Final = 40
+
+
+def in_range(name: str, value: float, low: float, high: float) -> float:
+    """Return a decimal number if it is within its bounds; NaN is not."""
+    if not low <= value <= high:
+        raise InputError(f"{name}_range", field=name, value=value)
+    return float(value)
 
 
 def check_prompt(text: str, *, field: str) -> str:
@@ -82,9 +88,7 @@ def check_start(start: str | None, card: ModelCard) -> str:
 def check_strength(strength: float | None, _: ModelCard) -> float:
     """Return how much of the start the noise takes away."""
     strength = DEFAULT_STRENGTH if strength is None else strength
-    if not math.isfinite(strength) or not MIN_STRENGTH <= strength <= 1:
-        raise InputError("strength_range", field="strength", value=strength)
-    return float(strength)
+    return in_range("strength", strength, MIN_STRENGTH, 1)
 
 
 def check_steps_run(num_inference_steps: int, strength: float) -> None:
@@ -146,9 +150,7 @@ def check_steps(steps: int | None, card: ModelCard) -> int:
 def check_guidance(guidance: float | None, card: ModelCard) -> float:
     """Return the guidance."""
     guidance = card.guidance_scale if guidance is None else guidance
-    if not math.isfinite(guidance) or not 0 <= guidance <= MAX_GUIDANCE:
-        raise InputError("guidance_range", field="guidance", value=guidance)
-    return float(guidance)
+    return in_range("guidance", guidance, 0, MAX_GUIDANCE)
 
 
 def check_scheduler(scheduler: str | None, card: ModelCard) -> str:

@@ -62,6 +62,14 @@ class SeedGridError(Exception):
         self.data = plain_data(data)
         super().__init__(MESSAGES[code].format(**self.data))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Cross to another process as what it is; its class may take other arguments."""
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[SeedGridError], args: tuple[object, ...]) -> SeedGridError:
+    return kind.__new__(kind, *args)
+
 
 class InputError(SeedGridError):
     """What was asked for cannot be done; nothing was started and nothing is lost.

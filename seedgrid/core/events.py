@@ -77,13 +77,11 @@ class Finished:
 
     Attributes:
         remembered: It was not computed: the library had it under the same recipe and passport.
-        is_uniform: It has one colour only, which is seldom what was meant.
     """
 
     cell: int
     entry: Entry
     remembered: bool = False
-    is_uniform: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,6 @@ from seedgrid.core.recipe import (
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
 from seedgrid.core.text import write_decimal
-from seedgrid.core.way import check_spread
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
@@ -227,7 +226,7 @@ class Request:
             "spread",
             high=MAX_SPREAD,
             write=lambda spread: write_decimal(spread) if spread else "",
-            check=check_spread,
+            check=lambda spread, _: checks.in_range("spread", spread, 0, MAX_SPREAD),
             widget="number",
             is_expert=True,
             help=f"Noise on the words in this share of the steps, 0 to {MAX_SPREAD}: seeds differ.",

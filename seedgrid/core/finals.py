@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
 from seedgrid.core.way import FREE
 
@@ -43,23 +43,18 @@ def finals(
         InputError: `final_scale`; `final_model`: the model was found to make it worse; it paints
             from noise alone, or not so large.
     """
-    if scale not in SCALES:
-        raise InputError("final_scale", field="scale", value=scale)
+    larger = _larger(parent, scale)
     if not card.enlarges:
         raise InputError("final_model", field="model", value=card.ref.id)
-    digest = check_start(start, card)
-    width, height = check_size((parent.width * scale, parent.height * scale), card)
+    check_size((larger["width"], larger["height"]), card)
+    larger["start"] = check_start(start, card)
     share = parent.strength if parent.start and card.strength_shortens else 1.0
     num_steps = max(1, int(parent.num_inference_steps * share))
     return tuple(
         parent.replace(
-            **FREE,
-            start=digest,
+            **larger,
             upscaler=None,
             strength=check_strength(strength, card),
-            width=width,
-            height=height,
-            lock_width=1,
             num_inference_steps=card.steps_begun(num_steps, strength),
         )
         for strength in strengths
@@ -75,33 +70,27 @@ def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> R
     Raises:
         InputError: `final_scale`; `size_range`.
     """
+    how = {"upscaler": upscaler, "start": start, "strength": 1.0}
+    return parent.replace(**_larger(parent, scale), **how, dtype="float32", arithmetic="native")
+
+
+def _larger(parent: Recipe, scale: int) -> dict[str, Any]:
+    """Return what every recipe of a larger picture has: its size, and a batch of its own."""
     if scale not in SCALES:
         raise InputError("final_scale", field="scale", value=scale)
     width, height = parent.width * scale, parent.height * scale
     if max(width, height) > MAX_SIZE_PX:
         sizes = {"low": MIN_SIZE_PX, "high": MAX_SIZE_PX}
         raise InputError("size_range", field="size", value=f"{width}x{height}", **sizes)
-    return parent.replace(
-        **FREE,
-        upscaler=upscaler,
-        start=start,
-        strength=1.0,
-        width=width,
-        height=height,
-        lock_width=1,
-        dtype="float32",
-        arithmetic="native",
-    )
+    return FREE | {"width": width, "height": height, "lock_width": 1}
 
 
-def needs_tiles(recipe: Recipe, card: ModelCard) -> bool:
-    """Tell whether decoding a picture in one piece would take too much of the free memory."""
-    return decoding_bytes(recipe, card) > _SHARE * free_bytes()
-
-
-def decoding_bytes(recipe: Recipe, card: ModelCard) -> int:
-    """Return about how much memory decoding one picture takes at its peak."""
-    return recipe.width * recipe.height * card.decoding_bytes
+def tiles_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
+    """Say that a final is decoded in tiles, where one piece takes too much of the free memory."""
+    num_bytes = recipe.width * recipe.height * card.decoding_bytes
+    if num_bytes <= _SHARE * free_bytes():
+        return ()
+    return (Notice("final_tiles", value=f"{num_bytes / 1e9:.1f}"),)
 
 
 def free_bytes() -> int:

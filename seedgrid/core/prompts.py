@@ -18,7 +18,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
+from itertools import groupby
 from typing import Final, Literal
 
 from seedgrid.core.errors import InputError
@@ -44,7 +44,7 @@ FURTHER_SUFFIXES: Final = (
 """For second rounds, where a model does not say which words it knows."""
 
 MAX_COMPARISONS: Final = 100_000
-"""Of one word with another; where more would be needed, the words between are all another."""
+"""Of one word with another; where more would be needed, all words are another."""
 
 
 def says_something(suffix: str) -> bool:
@@ -79,21 +79,11 @@ def compare_words(before: str, after: str) -> tuple[Piece, ...]:
         The pieces in reading order; joining all but the removed ones gives `after`, joining all
         but the added ones gives `before`.
     """
-    old, new = _tokens(before), _tokens(after)
-    head = _num_shared(old, new)
-    tail = _num_shared(old[head:][::-1], new[head:][::-1])
-    middle = _compare(old[head : len(old) - tail], new[head : len(new) - tail])
-    pieces = [("same", old[:head]), *middle, ("same", old[len(old) - tail :])]
-    return tuple(_joined(pieces))
-
-
-def _num_shared(old: Sequence[str], new: Sequence[str]) -> int:
-    pairs = zip(old, new, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return tuple(_joined(_compare(_tokens(before), _tokens(after))))
 
 
 def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
-    """Compare word by word what lies between the beginning and the end that both share.
+    """Compare word by word.
 
     The comparison takes the square of the number of words, and of some texts the cube: a stranger's
     two long prompts would keep a server busy for minutes.

@@ -7,7 +7,6 @@ first a guess.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -17,10 +16,7 @@ _GUESS_S: Final = 1e-6
 """Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
 _RUNS_ALL: Final = "LCM"
 _NEWEST: Final = 0.3
-"""How much of an average the newest batch decides: machines are busy at times."""
-
-_LAST: Final = 3
-"""So many batches of a kind are looked at: one may have met a busy machine, or loaded something."""
+"""How much of an average a slower batch decides: machines are busy at times."""
 
 _Key = tuple[str, str, int, int]
 _Rate = tuple[float, float]
@@ -58,7 +54,6 @@ class Speeds:
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Rate] = {}
-        self._took: dict[tuple[_Key, int], deque[float]] = {}
         self._decoding: dict[tuple[_Key, int], float] = {}
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
@@ -73,17 +68,16 @@ class Speeds:
         """
         if recipe.parent:  # What of it was remembered cannot be seen from here.
             return
+        if step_s is None and recipe.start and recipe.scheduler == _RUNS_ALL:
+            return  # Steps that were not run would be counted.
         key, num_steps = _key(recipe), num_steps_run(recipe)
-        self._took.setdefault((key, num_steps), deque(maxlen=_LAST)).append(elapsed_s)
-        if step_s is None and (
-            key in self._known or (recipe.start and recipe.scheduler == _RUNS_ALL)
-        ):
-            return  # Words, decoding and steps that were not run would be counted as a step's.
         num_pixels = recipe.lock_width * recipe.width * recipe.height
-        step = elapsed_s / num_steps if step_s is None else min(step_s, elapsed_s / num_steps)
-        rate = ((elapsed_s - step * num_steps) / num_pixels, step / num_pixels)
-        once, each = self._known.get(key, rate)
-        self._known[key] = (_moved(once, rate[0]), _moved(each, rate[1]))
+        whole = elapsed_s / num_pixels
+        _, each = self._known.get(key, (0.0, whole / num_steps))
+        step = min(each if step_s is None else step_s / num_pixels, whole / num_steps)
+        rate = whole - step * num_steps, step
+        before = self._known.get(key, rate)
+        self._known[key] = (_moved(before[0], rate[0]), _moved(before[1], rate[1]))
 
     def note_loading(self, recipe: Recipe, elapsed_s: float) -> None:
         """Learn how long a model was loaded, or loaded anew with other LoRAs."""
@@ -111,20 +105,11 @@ class Speeds:
         known = self._known.copy()
         return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
 
-    def took_s(self, recipe: Recipe, count: int) -> float | None:
-        """Return how long so many pictures took lately, at best; None where none was painted.
-
-        Where other numbers of steps were painted alone, it is an estimate.
-        """
-        took = self._took.get((_key(recipe), num_steps_run(recipe)))
-        if took:
-            return min(took) * math.ceil(count / recipe.lock_width)
-        return self.known_s([recipe] * count)
-
     def note_decoding(self, recipe: Recipe, share: float) -> None:
         """Learn which share of a batch of the model's own decoder came after its last step."""
         key = _key(recipe), num_steps_run(recipe)
-        self._decoding[key] = _moved(self._decoding.get(key, share), share)
+        before = self._decoding.get(key, share)
+        self._decoding[key] = before + _NEWEST * (share - before)
 
     def decoding_share(self, recipe: Recipe) -> float:
         """Return which share of a batch like this one's goes into decoding; 0 if unknown."""
@@ -150,7 +135,8 @@ class Speeds:
 
 
 def _moved(before: float, newest: float) -> float:
-    return before + _NEWEST * (newest - before)
+    """Return an average after one more batch; one that was quicker shows what the machine can."""
+    return min(newest, before + _NEWEST * (newest - before))
 
 
 def _loaded(recipe: Recipe) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 docs/operations.md is written from it (`python -m seedgrid.core.variables`), and a test reads the
 source for variables that are missing here. Knows nothing of who uses them.
 
-    number("SEEDGRID_MAX_QUEUE_S", is_public=True)  # 1800.0
+    number("SEEDGRID_MAX_QUEUE_S")  # 1800.0 on a public page
 """
 
 import os
@@ -32,10 +32,6 @@ class Variable:
     _: KW_ONLY
     home: str = ""
     public: str | None = None
-
-    def default(self, *, is_public: bool) -> str:
-        """Return what holds when it is not set."""
-        return self.public if is_public and self.public is not None else self.home
 
 
 # The proxies of a Space have private addresses; a loopback peer is nobody's until somebody says so.
@@ -88,11 +84,6 @@ VARIABLES: Final = (
         public="600",
     ),
     Variable(
-        "SEEDGRID_MAX_MEGAPIXEL_STEPS",
-        "One request: pixels times steps times pictures, in millions.",
-        public="2000",
-    ),
-    Variable(
         "SEEDGRID_MAX_RUNS_PER_VISITOR",
         "What one visitor may have waiting or running, verifying too.",
         home="2",
@@ -130,8 +121,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_MAX_UNPACKED_MB",
-        "What large pictures that others made may take unpacked, in megabytes: one that takes"
-        " more is refused, and more of them at once wait for each other.",
+        "What a picture that others made may take unpacked, in megabytes: one that takes more is"
+        " refused, and large ones wait for each other.",
         home="2000",
         public="200",
     ),
@@ -175,14 +166,8 @@ VARIABLES: Final = (
         home="one a GPU, or one",
     ),
     Variable(
-        "SEEDGRID_MIX_WORKERS",
-        "`1` lets workers of different kinds paint one grid of a cluster, whose pictures may"
-        " then differ in their last bits.",
-        home="0",
-    ),
-    Variable(
         "SEEDGRID_METRICS",
-        "`1` shows the state of queue and workers on a public page too, to anyone.",
+        "`1` shows the length of the queue on a public page too, to anyone.",
         home="1",
         public="0",
     ),
@@ -247,10 +232,15 @@ def is_on(name: str) -> bool:
     return os.environ.get(name, "").lower() in _YES
 
 
+def _names(variable: str) -> frozenset[str]:
+    """Return the names that a variable lists, separated by commas."""
+    named = os.environ.get(variable, "").split(",")
+    return frozenset(name.strip() for name in named) - {""}
+
+
 def allowed_models() -> frozenset[str] | None:
     """Return the models that the owner of a public page allows; None where nobody says."""
-    named = os.environ.get("SEEDGRID_ALLOWED_MODELS", "")
-    return frozenset(name.strip() for name in named.split(",") if name.strip()) or None
+    return _names("SEEDGRID_ALLOWED_MODELS") or None
 
 
 def is_offered(*names: str) -> bool:
@@ -261,8 +251,7 @@ def is_offered(*names: str) -> bool:
 
 def named_hosts() -> frozenset[str]:
     """Return the names under which the owner lets the page be asked, in small letters."""
-    named = os.environ.get("SEEDGRID_HOSTS", "").split(",")
-    return frozenset(name.strip().lower() for name in named if name.strip())
+    return frozenset(name.lower() for name in _names("SEEDGRID_HOSTS"))
 
 
 def models_folders() -> tuple[Path, ...]:
@@ -276,9 +265,11 @@ def is_zero_gpu() -> bool:
     return is_on("SPACES_ZERO_GPU")
 
 
-def number(name: str, *, is_public: bool) -> float | None:
+def number(name: str) -> float | None:
     """Return a bound, a number above 0, from the environment, or its default; None is no bound."""
-    text = os.environ.get(name, "").strip() or _BY_NAME[name].default(is_public=is_public)
+    own = _BY_NAME[name]
+    default = own.public if is_public() and own.public is not None else own.home
+    text = os.environ.get(name, "").strip() or default
     if not text or text.lower() == "none":
         return None
     try:
@@ -290,10 +281,16 @@ def number(name: str, *, is_public: bool) -> float | None:
     return found
 
 
-def whole_number(name: str, *, is_public: bool) -> int | None:
+def count(name: str) -> int | None:
     """Return a bound that counts things, as `number` does; at least 1."""
-    found = number(name, is_public=is_public)
+    found = number(name)
     return None if found is None else max(1, int(found))
+
+
+def megabytes(name: str) -> float | None:
+    """Return a bound that is set in megabytes, as `number` does, in bytes."""
+    found = number(name)
+    return None if found is None else found * 1e6
 
 
 def trusted_proxies() -> str:

@@ -13,7 +13,6 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import (
     MAX_FEATHER_PX,
     MAX_PARENTS,
-    MAX_SPREAD,
     NoiseShare,
     Recipe,
     canonical_json,
@@ -104,20 +103,7 @@ def check_feather(feather: int | None, recipe: Recipe) -> int:
     return feather
 
 
-def check_spread(spread: float, _: object) -> float:
-    """Return the share of the steps in which noise is added to the words."""
-    if not 0 <= spread <= MAX_SPREAD:  # NaN is not, either.
-        raise InputError("spread_range", field="spread", value=spread)
-    return float(spread)
-
-
 def with_share(recipe: Recipe, share: NoiseShare) -> Recipe:
     """Return a recipe with another seed's noise mixed in, and what it follows with the same."""
     parent = with_share(recipe.parent, share) if recipe.parent else None
     return recipe.replace(noise_mix=(*recipe.noise_mix, share), parent=parent)
-
-
-def at_width(recipe: Recipe, lock_width: int) -> Recipe:
-    """Return a recipe of a smaller batch, and what it follows too."""
-    parent = at_width(recipe.parent, lock_width) if recipe.parent else None
-    return recipe.replace(lock_width=lock_width, parent=parent)

@@ -44,29 +44,22 @@ class DeferredBackend:
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Import torch, load what a recipe needs, and say under which passport it would run."""
-        if recipe.upscaler is not None:
-            return self._enlarger().prepare(recipe, placement)
-        return self._painter().prepare(recipe, placement, watch)
+        return self._made_for(recipe).prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        if recipe.upscaler is not None:
-            return self._enlarging is not None and self._enlarging.is_ready(recipe, placement)
-        return self._diffusers is not None and self._diffusers.is_ready(recipe, placement)
+        made = self._diffusers if recipe.upscaler is None else self._enlarging
+        return made is not None and made.is_ready(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
-        if recipes[0].upscaler is not None:
-            return self._enlarger().paint(recipes, placement, watch)
-        return self._painter().paint(recipes, placement, watch)
+        return self._made_for(recipes[0]).paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Tell whether the lock holds for recipes like this one; what is enlarged is alone."""
-        if recipe.upscaler is not None:
-            return None
-        return self._painter().probe(recipe, placement, watch)
+        return self._painter().probe(recipe, placement, watch) if recipe.upscaler is None else None
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
         """Return what a trial found of portable arithmetic here; remembered by passport."""
@@ -78,6 +71,16 @@ class DeferredBackend:
             if backend is not None:
                 backend.close()
 
+    def _made_for(self, recipe: Recipe) -> DiffusersBackend | EnlargingBackend:
+        if recipe.upscaler is None:
+            return self._painter()
+        if self._enlarging is None:
+            with large_import():
+                from seedgrid.diffusion.upscaling import EnlargingBackend
+
+            self._enlarging = EnlargingBackend(self.close)
+        return self._enlarging
+
     def _painter(self) -> DiffusersBackend:
         if self._diffusers is None:
             with large_import():
@@ -85,14 +88,6 @@ class DeferredBackend:
 
             self._diffusers = DiffusersBackend(self.close)
         return self._diffusers
-
-    def _enlarger(self) -> EnlargingBackend:
-        if self._enlarging is None:
-            with large_import():
-                from seedgrid.diffusion.upscaling import EnlargingBackend
-
-            self._enlarging = EnlargingBackend(self.close)
-        return self._enlarging
 
 
 class InstalledBackend(DeferredBackend):

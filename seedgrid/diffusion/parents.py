@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.variables import is_public, number
+from seedgrid.core.variables import number
 from seedgrid.diffusion.backend import PreviewMaker, Watch
 from seedgrid.diffusion.way import Way
 
@@ -37,7 +37,7 @@ class WayMemory:
 
 def max_bytes() -> float:
     """Return how much memory ways may take."""
-    bound = number("SEEDGRID_WAY_MB", is_public=is_public())
+    bound = number("SEEDGRID_WAY_MB")
     return float("inf") if bound is None else bound * 1e6
 
 

@@ -29,7 +29,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_e
 from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, Upscaler
-from seedgrid.diffusion.backend import Outcome, Placement, Unwatched, Watch
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import pick_device
 from seedgrid.diffusion.environment import current_passport
@@ -239,7 +239,12 @@ class EnlargingBackend:
         self._enlarger = Enlarger()
         self._free_memory = free_memory
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (networks are small)
+    ) -> Passport:
         """Load the network and say under which passport it would compute."""
         device = pick_device(placement.device)
 

@@ -13,14 +13,13 @@ paints, `saver.py` the one that saves beside it.
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
 from seedgrid.engine.engine import Engine, Warmth
 from seedgrid.engine.run import Run, State, Store
-from seedgrid.engine.worker import PainterState, Patience
+from seedgrid.engine.worker import Patience
 
 __all__ = [
     "UNBOUNDED",
     "Bounds",
     "Engine",
     "Load",
-    "PainterState",
     "Patience",
     "Run",
     "State",

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import InputError, RunError
-from seedgrid.core.recipe import Recipe
-from seedgrid.core.speeds import pixel_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +18,11 @@ class Bounds:
     Attributes:
         queue_s: Everything that waits or runs, in estimated seconds.
         run_s: One request, in estimated seconds.
-        run_megapixel_steps: One request: pixels times steps times pictures, in millions.
         runs_per_address: How much one address may have waiting or running, for all its visitors.
     """
 
     queue_s: float | None = None
     run_s: float | None = None
-    run_megapixel_steps: float | None = None
     runs_per_address: int | None = None
 
 
@@ -47,22 +43,6 @@ class Asker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting:
-    """Something that waits or runs.
-
-    Attributes:
-        left_s: What is left of it, in estimated seconds.
-        needs_painter: False where the library knows all of it.
-        is_live: It follows somebody's typing.
-    """
-
-    asker: Asker
-    left_s: float
-    needs_painter: bool = True
-    is_live: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Load:
     """What an engine has to do.
 
@@ -79,8 +59,7 @@ class Load:
 
 def admit(
     asker: Asker,
-    recipes: Sequence[Recipe],
-    active: Sequence[Waiting],
+    active: Sequence[tuple[Asker, float]],
     *,
     wanted_s: float,
     runs_per_owner: int,
@@ -88,32 +67,31 @@ def admit(
 ) -> None:
     """Let a request in, or say why not and how long to wait.
 
+    Args:
+        asker: Who asks.
+        active: What waits or runs: who asked, and what is left of it in estimated seconds.
+        wanted_s: How long the request will take.
+        runs_per_owner: How much one owner may have waiting or running.
+        bounds: What strangers may ask for beside.
+
     Raises:
-        InputError: `run_large`: it is too much at any time.
+        InputError: `run_long`: it is too much at any time.
         RunError: `too_many_runs`, `too_many_here` or `queue_full`: it is too much now.
     """
-    _check_size(recipes, wanted_s, bounds)
-    if sum(each.asker.owner == asker.owner for each in active) >= runs_per_owner:
+    longest_s = min(bounds.run_s or math.inf, bounds.queue_s or math.inf)
+    if wanted_s > longest_s:
+        value, limit = str(_whole_seconds(wanted_s)), str(_whole_seconds(longest_s))
+        raise InputError("run_long", field="seeds", value=value, limit=limit)
+    if sum(other.owner == asker.owner for other, _ in active) >= runs_per_owner:
         raise RunError("too_many_runs", limit=runs_per_owner)
-    here = [each for each in active if each.asker.address == asker.address]
+    here = [left_s for other, left_s in active if other.address == asker.address]
     if bounds.runs_per_address is not None and len(here) >= bounds.runs_per_address:
-        wait_s = _whole_seconds(min(each.left_s for each in here))
+        wait_s = _whole_seconds(min(here))
         raise RunError("too_many_here", limit=bounds.runs_per_address, seconds=wait_s)
-    queue_s = sum(each.left_s for each in active)
+    queue_s = sum(left_s for _, left_s in active)
     if bounds.queue_s is not None and queue_s + wanted_s > bounds.queue_s:
         wait_s = _whole_seconds(queue_s + wanted_s - bounds.queue_s)
         raise RunError("queue_full", value=_whole_seconds(queue_s), seconds=wait_s)
-
-
-def _check_size(recipes: Sequence[Recipe], wanted_s: float, bounds: Bounds) -> None:
-    work = sum(pixel_steps(recipe) for recipe in recipes) / 1e6
-    if bounds.run_megapixel_steps is not None and work > bounds.run_megapixel_steps:
-        value, limit = f"{work:,.0f}", f"{bounds.run_megapixel_steps:,.0f}"
-        raise InputError("run_large", field="seeds", value=value, limit=limit)
-    limits = [each for each in (bounds.run_s, bounds.queue_s) if each is not None]
-    if limits and wanted_s > min(limits):
-        value, limit = str(_whole_seconds(wanted_s)), str(_whole_seconds(min(limits)))
-        raise InputError("run_long", field="seeds", value=value, limit=limit)
 
 
 def _whole_seconds(seconds: float) -> int:

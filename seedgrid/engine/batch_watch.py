@@ -18,7 +18,7 @@ from seedgrid.engine.run import Run
 class BatchWatch:
     """Tells a run how one of its batches goes; see `Watch`."""
 
-    def __init__(self, run: Run, cells: Cells, sign: Callable[..., None]) -> None:
+    def __init__(self, run: Run, cells: Cells, sign: Callable[[], None]) -> None:
         self._run = run
         self._cells = cells
         self._sign = sign
@@ -52,7 +52,7 @@ class BatchWatch:
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Announce a step."""
-        self._live(is_stepping=True)
+        self._live()
         shown = previews() if self._run.placement.previews else ()
         self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
         self._last_seen_s = time.monotonic()
@@ -61,7 +61,7 @@ class BatchWatch:
 
     def tile(self, number: int, total: int) -> None:
         """Announce the last step once more, with the tile that is decoded now."""
-        self._live(is_stepping=True)
+        self._live()
         if self._last.number:
             self._run.announce(replace(self._last, tile=number, num_tiles=total))
 
@@ -71,8 +71,8 @@ class BatchWatch:
         self._first_seen = None
         self._run.announce(Eased(notice=Notice("memory_freed")))
 
-    def _live(self, *, is_stepping: bool = False) -> None:
-        self._sign(is_stepping=is_stepping)
+    def _live(self) -> None:
+        self._sign()
         if self._run.has_ended:  # It was closed meanwhile and waits for nobody.
             raise RunCancelled("run_cancelled")
 

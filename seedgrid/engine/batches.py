@@ -12,43 +12,22 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final
 
-from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.errors import Notice, SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.variables import is_on
-from seedgrid.diffusion.backend import Placement
-from seedgrid.engine.easing import easier_ways
+from seedgrid.diffusion.backend import Offload, Placement
 from seedgrid.engine.run import Run
 from seedgrid.engine.scratch import Known, Painted, known_of
 
 _MAX_LOSSES: Final = 3
 """A batch that so many workers did not survive is not given to another one."""
 _MAX_PASSPORTS: Final = 256
-_NOT_IN_PASSPORTS: Final = frozenset(
-    {
-        "prompt",
-        "typed_prompt",
-        "negative_prompt",
-        "seed",
-        "noise_mix",
-        "width",
-        "height",
-        "num_inference_steps",
-        "guidance_scale",
-        "scheduler",
-        "lock_width",
-        "start",
-        "strength",
-        "weights",
-        "parent",
-        "held_steps",
-        "mask",
-        "feather",
-        "spread",
-    }
+_IN_PASSPORTS: Final = frozenset(
+    {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
 )
-"""Settings of a recipe that no passport depends on."""
-
+"""Settings of a recipe that a passport may depend on."""
+_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group", "sequential")
+"""Each needs less memory of the device than the one before."""
 LIVE: Final = "live"
 """The turns of live runs, behind all others."""
 
@@ -85,7 +64,6 @@ class Batches:
         self.run = run
         self.needs_painter = True
         self.misfits: frozenset[str] = frozenset()
-        self._is_mixed = is_on("SEEDGRID_MIX_WORKERS")
         self._ready = deque(self._cut(range(len(run.jobs))))
         self._passports: dict[tuple[str, Placement], str] = {}
         self._losses: Counter[Cells] = Counter()
@@ -178,7 +156,7 @@ class Batches:
     def is_equal(self, cells: Cells, passport: Passport) -> bool:
         """Tell whether a passport is that of the first batch of this setting."""
         key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
-        return self._is_mixed or self._passports.setdefault(key, passport.digest) == passport.digest
+        return self._passports.setdefault(key, passport.digest) == passport.digest
 
     def give_back(self, cells: Cells, *, misfit: str = "") -> None:
         """Take a batch back; `misfit` names a painter that must not be given it again."""
@@ -210,21 +188,14 @@ class Batches:
 
     def _ease(self, cells: Cells, error: SeedGridError) -> bool:
         """Go on in a way that needs less memory; False when there is none."""
-        recipe = self.run.jobs[cells[0]].recipe
-        if error.code != "memory_full" or recipe.upscaler:  # Networks know no such ways.
-            return False
-        device = str(error.data["device"])
-        way = next(easier_ways(self.run.placement, recipe.lock_width, device), None)
+        if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
+            return False  # Networks know no such ways.
+        way = _easier_way(self.run.placement, str(error.data["device"]))
         if way is None:
             return False
-        with self._lock:
-            key = recipe.batch_key
-            alike = [each for each in self._ready if self.run.jobs[each[0]].recipe.batch_key == key]
-            left = tuple(cell for each in (cells, *alike) for cell in each)
-            self.run.ease(way.placement, left, way.lock_width)
-            others = [each for each in self._ready if each not in alike]
-            self._ready = deque([*self._cut(left), *others])
-        self.run.announce(Eased(notice=way.notice))
+        self.run.placement, notice = way
+        self.give_back(cells)
+        self.run.announce(Eased(notice=notice))
         return True
 
     def _cut(self, cells: Iterable[int]) -> list[Cells]:
@@ -240,5 +211,23 @@ class Batches:
 
 
 def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
-    key = recipe.model_dump_json(exclude=set(_NOT_IN_PASSPORTS))
+    key = recipe.model_dump_json(include=set(_IN_PASSPORTS))
     return key, replace(placement, previews=False)  # Who looks on changes no bit.
+
+
+def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
+    """Return where to go on when memory is full, and what to say of it; None where nothing helps.
+
+    First what changes no bit. Then what stands in the passport, so that verifying does the same;
+    decoding in tiles changes pictures the most.
+    """
+    if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
+        offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]
+        return replace(now, offload=offload), Notice("memory_offload", value=offload)
+    if not now.vae_slicing:
+        return replace(now, vae_slicing=True), Notice("memory_decoding")
+    if now.attention != "sliced":
+        return replace(now, attention="sliced"), Notice("memory_attention")
+    if not now.vae_tiling:
+        return replace(now, vae_tiling=True), Notice("memory_tiles")
+    return None

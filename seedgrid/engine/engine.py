@@ -17,18 +17,16 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
-from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, admit
 from seedgrid.engine.batches import Batches
-from seedgrid.engine.queue import Task
+from seedgrid.engine.queue import Task, Work
 from seedgrid.engine.run import Run, Store
 from seedgrid.engine.scratch import Scratch
-from seedgrid.engine.worker import PainterState, Patience, Shared, Worker
+from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
-_LONG: Final = 10
-"""A task may be silent for so many times as long as its pictures were estimated to take."""
 _LIVE_S: Final = 1.5
 """So much of others' live work may be before one's own."""
 _SAVING_S: Final = 10.0
@@ -138,7 +136,7 @@ class Engine:
 
         Raises:
             RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
-            InputError: `run_large` or `run_long`: more than anybody may ask for.
+            InputError: `run_long`: more than anybody may ask for.
             LibraryError: The library has no room for so many pictures.
         """
         library = library or self.library
@@ -148,8 +146,7 @@ class Engine:
         library.check_room(job.recipe for job in jobs)
         run = Run(
             jobs,
-            owner=owner,
-            address=address,
+            asker=Asker(owner=owner, address=address),
             library=library,
             placement=_locked(placement) if placement else self.placement,
             fresh=fresh,
@@ -183,9 +180,11 @@ class Engine:
     def is_busy_for_others(self, owner: str) -> bool:
         """Tell whether others want something painted, so that an owner's live runs should wait."""
         with self._lock:
-            others = [each for each in self._active() if each.asker.owner != owner]
-        live_s = sum(each.left_s for each in others if each.is_live)
-        return live_s > _LIVE_S or any(e.needs_painter and not e.is_live for e in others)
+            others = [each for each in self._active_runs() if each.run.owner != owner]
+            has_task = any(each.asker.owner != owner for each in self._active_tasks())
+        live_s = sum(self._left_s(each) for each in others if each.run.is_live)
+        in_earnest = (each for each in others if each.needs_painter and not each.run.is_live)
+        return live_s > _LIVE_S or has_task or any(in_earnest)
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
@@ -225,7 +224,6 @@ class Engine:
             function=function,
             asker=Asker(owner=owner, address=address),
             recipes=tuple(recipes),
-            silence_s=_LONG * self._shared.speeds.estimate_s(recipes),
         )
         with self._lock:
             self._check_open()
@@ -253,10 +251,6 @@ class Engine:
         """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
         return self._shared.speeds.known_s(recipes)
 
-    def took_s(self, recipe: Recipe, count: int) -> float | None:
-        """Say how long so many pictures like this one took lately; None where there were none."""
-        return self._shared.speeds.took_s(recipe, count)
-
     def decoding_share(self, recipe: Recipe) -> float:
         """Say which share of a batch like this one's went into decoding; 0 if unknown."""
         return self._shared.speeds.decoding_share(recipe)
@@ -265,32 +259,24 @@ class Engine:
     def load(self) -> Load:
         """What it has to do at this moment."""
         with self._lock:
-            active = self._active()
-        return Load(
-            num_waiting=len(active),
-            left_s=sum(each.left_s for each in active),
-            is_lost=self._is_lost,
-        )
+            active: list[Work] = [*self._active_runs(), *self._active_tasks()]
+            left_s = [self._left_s(each) for each in active]
+        return Load(num_waiting=len(left_s), left_s=sum(left_s), is_lost=self._is_lost)
 
     @property
-    def painters(self) -> tuple[PainterState, ...]:
-        """Who paints, where several do."""
+    def num_painters(self) -> int:
+        """How many paint, where a cluster does; 0 where one process does."""
         if not isinstance(self._backend, ManyPainters):
-            return ()
-        workers = tuple(self._workers.values())
-        return tuple(worker.state for worker in workers if not worker.gone.is_set())
+            return 0
+        return sum(not worker.gone.is_set() for worker in tuple(self._workers.values()))
 
     def begin_to_close(self) -> None:
         """Stop all runs, and take nothing more; waits for nothing."""
         with self._lock:
-            waiting = self._shared.queue.close()
+            self._shared.queue.close()
             runs = [batches.run for batches in self._runs.values()]
         for run in runs:
             run.cancel()
-        for work in waiting:
-            if isinstance(work, Batches):
-                work.abandon()
-                self._shared.settle(work)
 
     def close(self) -> None:
         """Stop all runs, save what is finished, let go of the models.
@@ -378,12 +364,16 @@ class Engine:
         An owner's own live runs are in nobody's way.
         """
         needs_painter = bool(recipes) or is_task
-        active = [each for each in self._active() if each.needs_painter == needs_painter]
-        if not is_live:
-            active = [each for each in active if not (each.is_live and each.asker == asker)]
+        active = [
+            (each.run.asker, self._left_s(each))
+            for each in self._active_runs()
+            if each.needs_painter == needs_painter
+            and (is_live or not (each.run.is_live and each.run.asker == asker))
+        ]
+        if needs_painter:
+            active += [(each.asker, self._left_s(each)) for each in self._active_tasks()]
         admit(
             asker,
-            recipes,
             active,
             wanted_s=self._shared.speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
@@ -393,33 +383,23 @@ class Engine:
     def _replace_live(self, run: Run) -> None:
         """Stop the owner's live runs that a new run makes needless: those that wait, or all."""
         recipes = {job.recipe for job in run.jobs}
-        for batches in tuple(self._runs.values()):
+        for batches in self._active_runs():
             other = batches.run
-            if not (other.is_live and other.is_active and other.owner == run.owner):
-                continue
-            if run.is_live:
-                is_needless = batches.needs_painter and not batches.is_painted
-            else:
-                is_needless = {job.recipe for job in other.jobs} != recipes
-            if is_needless:
+            is_waiting = batches.needs_painter and not batches.is_painted
+            is_other = {job.recipe for job in other.jobs} != recipes
+            is_needless = is_waiting if run.is_live else is_other
+            if other.is_live and other.owner == run.owner and is_needless:
                 other.cancel()
 
-    def _active(self) -> list[Waiting]:
-        active = [
-            Waiting(
-                asker=batches.run.asker,
-                left_s=self._shared.speeds.estimate_s(batches.run.left),
-                needs_painter=batches.needs_painter,
-                is_live=batches.run.is_live,
-            )
-            for batches in self._runs.values()
-            if batches.run.is_active
-        ]
-        tasks = [task for task in self._tasks if task.is_active]
-        return active + [
-            Waiting(asker=task.asker, left_s=self._shared.speeds.estimate_s(task.recipes))
-            for task in tasks
-        ]
+    def _active_runs(self) -> list[Batches]:
+        return [batches for batches in self._runs.values() if batches.run.is_active]
+
+    def _active_tasks(self) -> list[Task]:
+        return [task for task in self._tasks if task.is_active]
+
+    def _left_s(self, work: Work) -> float:
+        left = work.recipes if isinstance(work, Task) else work.run.left
+        return self._shared.speeds.estimate_s(left)
 
     def _forget_old_runs(self) -> None:
         ended = [batches.run for batches in self._runs.values() if batches.run.has_ended]

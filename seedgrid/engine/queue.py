@@ -32,14 +32,12 @@ class Task:
 
     Attributes:
         recipes: What it will paint; its length is estimated by them.
-        silence_s: How much longer than a batch it may take without a sign of life.
         context: The caller's context variables, in which the function is called.
     """
 
     function: Callable[[Backend], Any]
     asker: Asker
     recipes: tuple[Recipe, ...] = ()
-    silence_s: float = 0.0
     future: Future[Any] = field(default_factory=Future)
     context: Context = field(default_factory=copy_context)
 
@@ -87,16 +85,22 @@ class FairQueue:
         self._positions: dict[str, int] = {}  # by run
         self.is_closed = False
 
-    def put(self, work: Work) -> bool:
-        """Add work at the end; False when the queue is closed."""
-        return self._add(work, deque.append)
-
-    def put_back(self, work: Work) -> bool:
-        """Add work that was begun before its owner's other work, behind all other owners.
+    def put(self, work: Work, *, is_begun: bool = False) -> bool:
+        """Add work at the end; what was begun before its owner's other work, behind other owners.
 
         Where it waits already, only its owner's turn moves. False when the queue is closed.
         """
-        return self._add(work, deque.appendleft)
+        with self._changed:
+            if self.is_closed:
+                return False
+            turn = self._turns.setdefault(work.turn, deque())
+            if work not in turn:
+                turn.insert(0 if is_begun else len(turn), work)
+                self._tell_positions()
+                self._changed.notify()
+            if is_begun:
+                self._turns.move_to_end(work.turn)
+            return True
 
     def take(self, fits: Callable[[Work], bool], is_over: Callable[[], bool]) -> Work | None:
         """Wait for the next work that fits and remove it; None when the queue is closed."""
@@ -117,27 +121,12 @@ class FairQueue:
                 self._tell_positions()
             return is_here
 
-    def close(self) -> tuple[Work, ...]:
-        """Accept and hand out nothing more; return what was waiting."""
+    def close(self) -> None:
+        """Accept and hand out nothing more."""
         with self._changed:
-            waiting = self._in_order()
             self.is_closed = True
             self._turns.clear()
             self._changed.notify_all()
-            return waiting
-
-    def _add(self, work: Work, add: Callable[[deque[Work], Work], None]) -> bool:
-        with self._changed:
-            if self.is_closed:
-                return False
-            turn = self._turns.setdefault(work.turn, deque())
-            if work not in turn:
-                add(turn, work)
-                self._tell_positions()
-                self._changed.notify()
-            if add is deque.appendleft:
-                self._turns.move_to_end(work.turn)
-            return True
 
     def _take(self, fits: Callable[[Work], bool]) -> Work | None:
         for turn, waiting in sorted(self._turns.items(), key=lambda each: each[0][0] == LIVE):

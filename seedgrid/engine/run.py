@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from seedgrid.core.errors import Notice, RunCancelled, SeedGridError
 from seedgrid.core.events import (
@@ -23,19 +23,29 @@ from seedgrid.core.events import (
     Finished,
     Loading,
     Missed,
+    Noise,
     Queued,
     Started,
+    Step,
     Terminal,
 )
 from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.way import at_width
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.admission import Asker
-from seedgrid.engine.event_log import EventLog
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+_STATES: Final[dict[type[Event], State]] = {
+    Queued: "queued",
+    Loading: "running",
+    Started: "running",
+    Done: "done",
+    Cancelled: "cancelled",
+    Failed: "failed",
+}
+"""Where a run stands after an event; after others it stands as before."""
 
 
 class Store(Protocol):
@@ -62,8 +72,7 @@ class Run:
 
     Attributes:
         id: 32 hexadecimal digits that nobody can guess.
-        owner: Who asked; owners take turns.
-        address: Where from; empty for one's own machine.
+        asker: Who asked.
         jobs: In the order of their cells.
         library: Where the pictures go.
         placement: Where to compute.
@@ -79,8 +88,7 @@ class Run:
         self,
         jobs: Sequence[Job],
         *,
-        owner: str,
-        address: str = "",
+        asker: Asker,
         library: Store,
         placement: Placement,
         fresh: bool,
@@ -90,8 +98,7 @@ class Run:
         on_cancel: Callable[[Run], None],
     ) -> None:
         self.id = new_id()
-        self.owner = owner
-        self.address = address
+        self.asker = asker
         self.jobs = tuple(jobs)
         self.library = library
         self.placement = placement
@@ -103,7 +110,8 @@ class Run:
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
         self._changed = threading.Condition()
-        self._log = EventLog()
+        self._log: list[tuple[int, Event]] = []  # by number: rising, with gaps
+        self._next_number = 0
         self._finished: dict[int, Entry] = {}
         self._listeners: list[Callable[[], None]] = []
         self._state: State = "queued"
@@ -138,9 +146,9 @@ class Run:
             return dict(self._finished)
 
     @property
-    def asker(self) -> Asker:
-        """Who asked for it."""
-        return Asker(owner=self.owner, address=self.address)
+    def owner(self) -> str:
+        """Who asked for it; owners take turns."""
+        return self.asker.owner
 
     @property
     def is_active(self) -> bool:
@@ -167,12 +175,6 @@ class Run:
         return tuple(c for c, sha in pairs if c in finished and finished[c].pixels_sha256 != sha)
 
     @property
-    def num_uniform(self) -> int:
-        """How many of the finished pictures have one colour only."""
-        events = self._told()
-        return sum(isinstance(event, Finished) and event.is_uniform for event in events)
-
-    @property
     def num_remembered(self) -> int:
         """How many of the finished pictures the library knew and nobody painted."""
         events = self._told()
@@ -182,13 +184,13 @@ class Run:
     def end(self) -> Event | None:
         """The last event, when the run has ended."""
         with self._changed:
-            return self._log.last if self.has_ended else None
+            return self._log[-1][1] if self.has_ended else None
 
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
         """Wait until there is an event of one of these kinds, or the run has ended."""
 
         def is_there() -> bool:
-            return self.has_ended or any(isinstance(event, kinds) for event in self._log.events)
+            return self.has_ended or any(isinstance(event, kinds) for _, event in self._log)
 
         with self._changed:
             self._changed.wait_for(is_there, timeout_s)
@@ -231,10 +233,9 @@ class Run:
             The events, none after the timeout or the end, and the number for the next call.
         """
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._log.next_number > since or self.has_ended, timeout_s
-            )
-            return self._log.since(since), self._log.next_number
+            self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
+            new = self._log[bisect_left(self._log, since, key=_number) :]
+            return tuple(event for _, event in new), self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
         """Wait for the end and return the pictures in the order of their cells.
@@ -246,7 +247,7 @@ class Run:
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
-            end = self._log.last
+            end = self._log[-1][1]
         if isinstance(end, Failed):
             raise end.error
         if isinstance(end, Cancelled):
@@ -263,15 +264,6 @@ class Run:
         if not self.finished or settled < len(self.jobs):
             return self.result()
         return tuple(entry for _, entry in sorted(self.finished.items()))
-
-    def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
-        """Go on elsewhere, and with some cells in smaller batches. For the engine only."""
-        self.placement = placement
-        if self.jobs[cells[0]].recipe.lock_width != lock_width:
-            self.jobs = tuple(
-                replace(job, recipe=at_width(job.recipe, lock_width)) if cell in cells else job
-                for cell, job in enumerate(self.jobs)
-            )
 
     def when_changed(self, listener: Callable[[], None]) -> None:
         """Call somebody after every event, on the thread that announces it, and once at the start.
@@ -314,8 +306,10 @@ class Run:
     def _note(self, event: Event) -> None:
         if self.has_ended:
             raise RuntimeError(f"{event} after the end of {self}")
-        self._log.note(event)
-        self._state = _state_after(event, self._state)
+        self._log = [each for each in self._log if not _is_replaced(each[1], event)]
+        self._log.append((self._next_number, event))
+        self._next_number += 1
+        self._state = _STATES.get(type(event), self._state)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
         if isinstance(event, Eased):
@@ -323,20 +317,24 @@ class Run:
 
     def _told(self) -> tuple[Event, ...]:
         with self._changed:
-            return self._log.events
+            return tuple(event for _, event in self._log)
 
 
-def _state_after(event: Event, before: State) -> State:
-    match event:
+def _number(numbered: tuple[int, Event]) -> int:
+    return numbered[0]
+
+
+def _is_replaced(old: Event, new: Event) -> bool:
+    """Tell whether nobody needs an event any more after another one; previews are large."""
+    match old:
         case Queued():
-            return "queued"
-        case Loading() | Started():
-            return "running"
-        case Done():
-            return "done"
-        case Cancelled():
-            return "cancelled"
-        case Failed():
-            return "failed"
-        case _:
-            return before
+            return isinstance(new, Queued)
+        case Loading():
+            return old.total > 0 and isinstance(new, Loading | Started | Terminal)
+        case Noise() | Step():
+            if isinstance(new, Started):
+                is_done = isinstance(old, Step) and old.number == old.total
+                return is_done or not set(new.cells).isdisjoint(old.cells)
+            is_newer = isinstance(new, Noise | Step) and new.cells == old.cells
+            return is_newer or isinstance(new, Terminal)
+    return False

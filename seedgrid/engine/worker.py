@@ -26,8 +26,8 @@ from seedgrid.engine.scratch import Painted, known_of
 
 logger = logging.getLogger(__name__)
 
-_SLOW: Final = 3
-"""After Stop a step may take so many times as long as the longest one before."""
+_LONG: Final = 10
+"""A task may be silent for so many times as long as its pictures were estimated to take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Patience:
     """How long a painter may give no sign of life: no step, no tile, nothing loaded.
 
     Attributes:
-        stop_s: After Stop, while it paints; at least three times its longest step.
+        stop_s: After Stop, beside what its batch was estimated to take.
         silence_s: At any time; a task adds ten times its estimate.
         close_s: How long closing waits for it.
         check_s: Between two looks.
@@ -60,27 +60,11 @@ class Shared:
 
     def settle(self, batches: Batches) -> None:
         """Let others paint at a run that has more, or let it end behind what it has to save."""
-        if batches.has_more and not self.queue.put_back(batches):
+        if batches.has_more and not self.queue.put(batches, is_begun=True):
             batches.abandon()  # The queue is closed.
         if batches.may_end():
             self.queue.remove(batches)
             self.saver.submit(batches.end)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PainterState:
-    """One painter, as the owner's page and the metrics show it.
-
-    Attributes:
-        busy_s: How long it was given work, this one too, of `seen_s` since it joined.
-    """
-
-    name: str
-    is_busy: bool
-    num_batches: int
-    num_pictures: int
-    busy_s: float
-    seen_s: float
 
 
 class Worker:
@@ -108,42 +92,23 @@ class Worker:
         self._backend = backend
         self._shared = shared
         self._on_lost = on_lost
-        self._prepared: tuple[object, Passport] | None = None
         self._saving: Future[None] | None = None
-        self._num_signs = self._num_batches = self._num_pictures = 0
-        self._is_stepping = False
-        self._busy_s, self._begun_s, self._start_s = 0.0, 0.0, time.monotonic()
+        self._num_signs = 0
+        self._painted_s: float | None = None  # how long the batch that is painted should take
         for target in (self._live, self._watch):
             threading.Thread(target=target, name=f"seedgrid-{name}", daemon=True).start()
 
-    @property
-    def state(self) -> PainterState:
-        """How it has done so far."""
-        now_s, is_busy = time.monotonic(), self.work is not None
-        return PainterState(
-            name=self.name,
-            is_busy=is_busy,
-            num_batches=self._num_batches,
-            num_pictures=self._num_pictures,
-            busy_s=self._busy_s + (now_s - self._begun_s if is_busy else 0.0),
-            seen_s=now_s - self._start_s,
-        )
-
-    def sign(self, *, is_stepping: bool = False) -> None:
+    def sign(self) -> None:
         """Give a sign of life."""
-        self._is_stepping = is_stepping
         self._num_signs += 1
 
     def _live(self) -> None:
         queue = self._shared.queue
         try:
             while (work := queue.take(self._fits, lambda: self.is_over)) is not None:
-                self._begun_s = time.monotonic()
                 self.work = work
-                self.sign()
                 self._do(work)
                 self.work = None
-                self._busy_s += time.monotonic() - self._begun_s
         except BaseException:
             logger.exception("the thread of %s has ended", self.name)
             self._on_lost()
@@ -157,32 +122,30 @@ class Worker:
 
     def _watch(self) -> None:
         """Look for signs of life; looks are counted, so a machine that slept has not hung."""
-        patience = self._shared.patience
-        quiet_s = longest_s = 0.0
-        seen: object = None
-        while not self.gone.wait(patience.check_s):
-            work = self.work
-            if work is None or seen != (work, self._num_signs):
-                seen, quiet_s = (work, self._num_signs), 0.0
-                continue
-            quiet_s += patience.check_s
-            limit_s = patience.silence_s + (work.silence_s if isinstance(work, Task) else 0.0)
-            if isinstance(work, Batches) and self._is_stepping:
-                if work.run.cancelled:
-                    limit_s = min(limit_s, max(patience.stop_s, _SLOW * longest_s))
-                else:
-                    longest_s = max(longest_s, quiet_s)
-            if quiet_s > limit_s:
+        quiet_s, seen = 0.0, (self.work, 0)
+        while not self.gone.wait(self._shared.patience.check_s):
+            now = (self.work, self._num_signs)
+            is_quiet = now == seen and self.work is not None
+            quiet_s = quiet_s + self._shared.patience.check_s if is_quiet else 0.0
+            seen = now
+            if quiet_s > self._patience_s(self.work):
                 logger.error("%s does not come back from what it does", self.name)
                 self._on_lost()
                 return
+
+    def _patience_s(self, work: Work | None) -> float:
+        patience, painted_s = self._shared.patience, self._painted_s
+        if isinstance(work, Task):
+            return patience.silence_s + _LONG * self._shared.speeds.estimate_s(work.recipes)
+        if work is not None and work.run.cancelled and painted_s is not None:
+            return min(patience.silence_s, patience.stop_s + painted_s)
+        return patience.silence_s
 
     def _fits(self, work: Work) -> bool:
         return isinstance(work, Task) or self.name not in work.misfits
 
     def _do(self, work: Work) -> None:
         if isinstance(work, Task):
-            self._prepared = None
             work.run(self._backend)
         elif work.enter():
             try:
@@ -197,7 +160,7 @@ class Worker:
     def _paint_next(self, batches: Batches) -> None:
         cells = batches.take()
         if batches.has_more:
-            self._shared.queue.put_back(batches)
+            self._shared.queue.put(batches, is_begun=True)
         if not cells:
             return
         try:
@@ -205,7 +168,6 @@ class Worker:
         except RunCancelled:
             batches.abandon()
         except SeedGridError as error:
-            self._prepared = None
             self.is_over = error.code == "worker_lost"
             batches.bear(cells, error)
 
@@ -221,7 +183,10 @@ class Worker:
         cells = tuple(cell for cell in cells if cell not in known.cells)
         if not cells:
             return
-        pictures = pictures_of(run, cells, self._paint_batch(run, cells))
+        try:
+            pictures = pictures_of(run, cells, self._paint_batch(run, cells))
+        finally:
+            self._painted_s = None
         if run.is_live:  # Known from this moment: who asks for it in earnest waits for nothing.
             for cell, pixels in pictures:
                 decoder = run.placement.decoder
@@ -230,16 +195,11 @@ class Worker:
             wait([self._saving])  # Memory holds two batches at most.
         self._saving = shared.saver.save(run, pictures, passport)
         batches.watch(self._saving)
-        self._num_batches += 1
-        self._num_pictures += len(pictures)
 
     def _prepare(self, run: Run, cells: Cells) -> Passport:
-        """Load what a batch needs; nothing is asked again while a run's setting stays."""
+        """Load what a batch needs, and return under which passport it will be painted."""
         _raise_if_cancelled(run)
         recipe, placement = run.jobs[cells[0]].recipe, run.placement
-        setting = run.id, recipe.batch_key, placement
-        if self._prepared is not None and self._prepared[0] == setting:
-            return self._prepared[1]
         is_ready, start_s = self._backend.is_ready(recipe, placement), time.monotonic()
         if not is_ready:
             run.announce(Loading(model=recipe.model.id))
@@ -254,13 +214,13 @@ class Worker:
         if not is_ready:
             self._shared.speeds.note_loading(recipe, time.monotonic() - start_s)
         self._shared.passports.note(recipe, placement, passport)
-        self._prepared = setting, passport
         return passport
 
     def _paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
         _raise_if_cancelled(run)
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
+        self._painted_s = self._shared.speeds.estimate_s(recipes)
         watch, start_s = BatchWatch(run, cells, self.sign), time.monotonic()
         outcomes = self._backend.paint(recipes, run.placement, watch)
         self.sign()

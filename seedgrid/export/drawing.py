@@ -11,7 +11,7 @@ from typing import Final
 from PIL import Image, ImageDraw, ImageFont
 
 from seedgrid.core.errors import InputError
-from seedgrid.storage.assets import assets_folder
+from seedgrid.storage.files import assets_folder
 
 _CELLS_PX: Final = (256, 192, 128, 96, 64)
 """The more pictures there are, the smaller they are, so that the whole stays below:"""

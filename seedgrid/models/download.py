@@ -147,6 +147,10 @@ class Downloads:
         with self._changed:
             return tuple(job.now for job in self._jobs.values())
 
+    def known(self) -> tuple[Progress, ...]:
+        """Return what broke off, is fetched, or was fetched by this process; each once."""
+        return tuple({each.id: each for each in (*self.unfinished(), *self.now())}.values())
+
     def unfinished(self) -> tuple[Progress, ...]:
         """Return what broke off, in this process or before, and is not gone on with."""
         goes_on = {each.id for each in self.now() if each.goes_on}

@@ -24,9 +24,8 @@ from seedgrid.core.text import is_folder_name
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.single_file import configuration_source
-from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.cache import recall_texts, remember_one
-from seedgrid.storage.files import make_folder, size_of
+from seedgrid.storage.files import assets_folder, make_folder, size_of
 
 BUNDLED: Final = "bundled"
 """What recipes call the model that ships."""

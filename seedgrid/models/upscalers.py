@@ -16,17 +16,14 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Upscaler
 from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.digests import file_digest
-from seedgrid.models.files import SUFFIX, count_parameters, is_lora, read_header
+from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.shelf import BUNDLED, Shelf, bundled_folder, own_folder
 
 FOLDER: Final = "upscalers"
 
-_KERNEL_DIMENSIONS: Final = 4
 _MAX_TENSORS: Final = 20_000
 """The largest known have some 3,000; spandrel's time to look at them grows with their number."""
 _COLOURS: Final = 3
-_COPIES: Final = 3
-"""So many results of one layer were seen in memory together, at the most."""
 
 
 def find_upscaler(name: str) -> Upscaler:
@@ -74,19 +71,6 @@ def recorded_upscaler(upscaler: Upscaler) -> Path:
         ModelError: `upscaler_changed` when the name now means other weights.
     """
     return _SHELF.recorded(upscaler.id, upscaler.weights_sha256)
-
-
-def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:
-    """Return about how much memory a network takes at its peak for so many pixels that it gives.
-
-    Its weights, and the results of its widest layer, in float32.
-    """
-    path = recorded_upscaler(upscaler)
-    header = read_header(path, path.name)
-    shapes = [entry["shape"] for entry in header.values()]
-    widest = max((int(s[0]) for s in shapes if len(s) == _KERNEL_DIMENSIONS), default=1)
-    weights = count_parameters(header)
-    return 4 * (weights + _COPIES * widest * num_pixels)
 
 
 def needs_spandrel(upscaler: Upscaler) -> bool:

@@ -27,6 +27,8 @@ DELETING: Final = "seedgrid-delete"
 RESERVE_BYTES: Final = 250_000
 """For what is written beside the pictures: the database's journal, folders, marks."""
 
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
+
 TEMPORARY_PREFIX: Final = ".seedgrid-"
 TEMPORARY_SUFFIX: Final = ".part"
 
@@ -157,3 +159,12 @@ def delete_aside(folder: Path) -> None:
         return
     deleting = partial(shutil.rmtree, aside, ignore_errors=True)
     threading.Thread(target=deleting, name=DELETING, daemon=True).start()
+
+
+def assets_folder() -> Path:
+    """Return the folder with the page's scripts and styles, the typeface and the bundled model.
+
+    It is beside the package in a checkout, inside it when installed.
+    """
+    inside = _PACKAGE / "assets"
+    return inside if inside.is_dir() else _PACKAGE.parent / "assets"

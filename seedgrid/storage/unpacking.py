@@ -1,8 +1,8 @@
 """The one place where a picture that anybody may have made becomes pixels.
 
 A file of some kilobytes may hold a picture of hundreds of megabytes. So it is weighed by what its
-head says before it is unpacked: what is heavier than everything may be together is refused, and
-what would be too much beside others waits for them. Texts, EXIF, XMP and profiles are left out
+head says before it is unpacked: what is heavier than it may be is refused, and heavy ones wait for
+each other. Texts, EXIF, XMP and profiles are left out
 before Pillow sees a file (metadata.py). Knows nothing of recipes.
 
     with unpacked(data) as image:
@@ -15,7 +15,7 @@ import io
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import MAX_SIZE_PX
-from seedgrid.core.variables import is_public, number
+from seedgrid.core.variables import number
 from seedgrid.storage.metadata import JPEG, without_metadata
 
 if TYPE_CHECKING:
@@ -44,28 +44,8 @@ _MAX_SCANS: Final = 100
 """Of a JPEG; programs write ten. Each may be some bytes that cost a walk over the whole picture."""
 
 
-class _Room:
-    """How much is unpacked at the moment."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._bytes = 0
-
-    @contextmanager
-    def taken(self, num_bytes: int, most: float) -> Iterator[None]:
-        """Wait until there is room, and keep it meanwhile."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._bytes + num_bytes <= most)
-            self._bytes += num_bytes
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._bytes -= num_bytes
-                self._changed.notify_all()
-
-
-_room = _Room()
+_heavy = threading.Lock()
+"""Held while a picture is unpacked that is larger than any that is painted: one at a time."""
 
 
 @contextmanager
@@ -92,12 +72,12 @@ def unpacked(
         whole = image.size
         if wanted_px is not None:
             image.draft(None, (wanted_px, wanted_px))
-        most = (number(_VARIABLE, is_public=is_public()) or math.inf) * 1e6
+        most = (number(_VARIABLE) or math.inf) * 1e6
         weight = _weight(image, whole, data)
         if weight > max(most, _FREE_BYTES):
             value = f"{whole[0]}x{whole[1]}, {weight / 1e6:,.0f} MB"
             raise PictureError("picture_large", value=value, limit=f"{most / 1e6:,.0f} MB")
-        with _room.taken(weight if weight > _FREE_BYTES else 0, most):
+        with _heavy if weight > _FREE_BYTES else nullcontext():
             yield image
 
 

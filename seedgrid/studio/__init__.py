@@ -10,14 +10,12 @@
 """
 
 from seedgrid.core.variables import default_library, default_model
-from seedgrid.engine import PainterState
 from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds, check_starts
 from seedgrid.studio.studio import Studio
 from seedgrid.studio.verifier import Verifier
 
 __all__ = [
     "AnyPicture",
-    "PainterState",
     "Pictures",
     "RunOptions",
     "Seeds",

@@ -47,10 +47,14 @@ class ManagedModel:
 
 
 class ModelManager:
-    """Safe from any thread."""
+    """Safe from any thread.
+
+    Attributes:
+        downloads: What is fetched, was fetched by this process, or broke off.
+    """
 
     def __init__(self) -> None:
-        self._downloads = Downloads()
+        self.downloads = Downloads()
 
     def items(self) -> tuple[ManagedModel, ...]:
         """Return the models on this machine; on a public page those that it offers."""
@@ -96,14 +100,6 @@ class ModelManager:
         own = (card.upscaler,) if card and card.upscaler else ()
         return tuple(dict.fromkeys((*own, *known_upscalers())))
 
-    def find_upscaler(self, name: str) -> Upscaler:
-        """Return a network by its name; no path is followed.
-
-        Raises:
-            SeedGridError: It is not there, no network, or not offered on a public page.
-        """
-        return find_upscaler(name)
-
     def take_upscaler(self, named: str) -> Upscaler:
         """Return a network by its name or file; a file is known by its name from now on.
 
@@ -122,7 +118,7 @@ class ModelManager:
         return tuple(
             each
             for each in catalogue.first_models()
-            if self.may_download(each.id)
+            if _may_download(each.id)
             and each.id not in installed
             and (each.use != "live" or (each.id in tiny and not is_decoder_here(each.id)))
         )
@@ -135,33 +131,15 @@ class ModelManager:
             return ""
         return name if name and is_decoder_here(name) else ""
 
-    def may_download(self, hub_id: str) -> bool:
-        """Tell whether this page fetches a model: at home any, in public what its owner lists."""
-        name = hub_id.partition("@")[0]
-        return not is_public() or name in (allowed_models() or ())
-
     def download(self, hub_id: str) -> Progress:
         """Begin to fetch a model or a LoRA, or go on; returns at once.
 
         Raises:
             ModelError: `model_name`; `download_forbidden` on a public page.
         """
-        if not self.may_download(hub_id):
+        if not _may_download(hub_id):
             raise ModelError("download_forbidden", value=hub_id[:80])
-        return self._downloads.start(hub_id)
-
-    def downloads(self) -> tuple[Progress, ...]:
-        """Return what is fetched, was fetched by this process, or broke off."""
-        known = (*self._downloads.unfinished(), *self._downloads.now())
-        return tuple({each.id: each for each in known}.values())
-
-    def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
-        """Wait until a download ends in one way or another, or until time is up."""
-        return self._downloads.wait(hub_id, timeout_s)
-
-    def stop(self, hub_id: str) -> None:
-        """Stop a download; what has come is kept."""
-        self._downloads.stop(hub_id)
+        return self.downloads.start(hub_id)
 
     def discard(self, hub_id: str) -> None:
         """Forget a download that broke off, and delete what has come of it.
@@ -170,7 +148,7 @@ class ModelManager:
             ModelError: `download_busy`; `download_forbidden` on a public page.
         """
         _at_home(hub_id)
-        self._downloads.discard(hub_id)
+        self.downloads.discard(hub_id)
 
     def add(self, folder: str) -> Item:
         """Know a folder or file by its name from now on.
@@ -231,10 +209,6 @@ class ModelManager:
                 return download.delete(item.id, item.path)
         return delete_lora(name)
 
-    def close(self) -> None:
-        """Stop what is fetched."""
-        self._downloads.close()
-
 
 def _managed(item: Item) -> ManagedModel:
     return ManagedModel(
@@ -242,6 +216,11 @@ def _managed(item: Item) -> ManagedModel:
         fits=fits(item.needs_bytes) if item.needs_bytes else None,
         lock=newest_report(item.weights_sha256) if item.weights_sha256 else None,
     )
+
+
+def _may_download(hub_id: str) -> bool:
+    """Tell whether this page fetches a model: at home any, in public what its owner lists."""
+    return not is_public() or hub_id.partition("@")[0] in (allowed_models() or ())
 
 
 def _at_home(name: str) -> None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,42 +58,22 @@ class RunOptions(TypedDict, total=False):
     live: bool
 
 
-class Pictures(Sequence[Entry]):
-    """The pictures of one round, in the order of their cells."""
+class Pictures(tuple[Entry, ...]):
+    """The pictures of one round, in the order of their cells.
 
-    def __init__(self, pictures: Sequence[Entry], notices: Sequence[Notice] = ()) -> None:
-        self._pictures = tuple(pictures)
-        self.notices = tuple(notices)
+    Attributes:
+        notices: What there is to know of them.
+    """
 
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Pictures: ...
-
-    def __getitem__(self, index: int | slice) -> Entry | Pictures:
-        if isinstance(index, slice):
-            return Pictures(self._pictures[index], self.notices)
-        return self._pictures[index]
-
-    def __len__(self) -> int:
-        return len(self._pictures)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._pictures)
+    notices: tuple[Notice, ...] = ()
 
     def __repr__(self) -> str:
         return f"Pictures({', '.join(f'seed {p.seed}: {p.prompt!r}' for p in self)})"
 
     def _repr_png_(self) -> bytes:
-        """Show the round in a notebook: side by side, each with its seed or what was changed."""
-        from seedgrid.export.drawing import Block, Cell, draw
-
-        cells = tuple(Cell(open=partial(_open, each), caption=_caption(each)) for each in self)
-        heading = self[0].prompt if len({each.prompt for each in self}) == 1 else ""
-        columns = math.isqrt(len(self) - 1) + 1
+        """Show the round in a notebook."""
         target = io.BytesIO()
-        draw([Block(heading=heading, cells=cells)], columns=columns).save(target, "PNG")
+        self.sheet().save(target, "PNG")
         return target.getvalue()
 
     def sheet(self) -> Image:
@@ -103,14 +81,6 @@ class Pictures(Sequence[Entry]):
         from seedgrid.export.sheets import make_grid
 
         return make_grid((picture.image for picture in self), count=len(self))
-
-
-def _open(picture: Entry) -> Image:
-    return picture.image
-
-
-def _caption(picture: Entry) -> str:
-    return picture.lineage.change or f"seed {picture.seed}"
 
 
 AnyPicture = Entry | str | Path

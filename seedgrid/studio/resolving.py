@@ -10,9 +10,8 @@ from typing import Final
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice
-from seedgrid.core.finals import Tile, cut, decoding_bytes, needs_tiles
 from seedgrid.core.prompts import read_tags
-from seedgrid.core.recipe import Lora, Recipe, Upscaler
+from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.variables import is_public
 from seedgrid.diffusion.backend import Placement
@@ -20,7 +19,6 @@ from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.models import loras, upscalers
 from seedgrid.models.loras import find_lora
-from seedgrid.models.upscalers import needed_bytes
 
 
 def card_for(request: Request, card: ModelCard, placement: Placement, *, turbo: bool) -> ModelCard:
@@ -87,26 +85,6 @@ def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
     """Say that the batches are narrower than their author expects, where they are."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
-
-
-def decoding_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
-    """Say that a final is decoded in tiles, where one piece takes too much of the free memory."""
-    if not needs_tiles(recipe, card):
-        return ()
-    return (Notice("final_tiles", value=f"{decoding_bytes(recipe, card) / 1e9:.1f}"),)
-
-
-def tiles_notice(parent: Recipe, recipe: Recipe, network: Upscaler) -> Notice:
-    """Say how much memory a network takes for one of how many tiles."""
-    tiles = cut(parent.width, parent.height)
-    scale = recipe.width // parent.width
-    largest = max(_area(each.with_margin(parent.width, parent.height)) for each in tiles)
-    gigabytes = max(0.1, needed_bytes(network, largest * scale**2) / 1e9)
-    return Notice("upscaler_tiles", value=network.id, tiles=len(tiles), size=f"{gigabytes:.1f}")
-
-
-def _area(tile: Tile) -> int:
-    return (tile.right - tile.left) * (tile.bottom - tile.top)
 
 
 def _with_loras(request: Request, found: dict[str, Lora]) -> Request:

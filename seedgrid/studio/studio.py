@@ -24,8 +24,9 @@ from seedgrid.core.finals import (
     STRENGTHS,
     enlarged,
     finals,
+    tiles_notices,
 )
-from seedgrid.core.picture import Entry, Pixels
+from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
@@ -34,7 +35,7 @@ from seedgrid.core.seeds import draw_seed
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.storage import starts
 from seedgrid.studio.pictures import (
@@ -54,10 +55,8 @@ from seedgrid.studio.pictures import (
 from seedgrid.studio.resolving import (
     card_for,
     check_offered,
-    decoding_notices,
     provable,
     resolve_prompts,
-    tiles_notice,
     width_notices,
 )
 from seedgrid.studio.verifier import Verifier
@@ -205,9 +204,10 @@ class Studio:
 
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
-        for part in (self._manager, self._engine):
-            if part is not None:
-                part.close()
+        if self._manager is not None:
+            self._manager.downloads.close()
+        if self._engine is not None:
+            self._engine.close()
 
     # Pictures, and waiting for them.
 
@@ -424,13 +424,12 @@ class Studio:
         network = self.model_manager.take_upscaler(upscaler) if upscaler else None
         start = self.take_start(parent, library)
         recipes: tuple[Recipe, ...]
-        notices: tuple[Notice, ...]
+        notices: tuple[Notice, ...] = ()
         if network is not None:
             recipes = (enlarged(parent.recipe, network, start=start, scale=scale),)
-            notices = (tiles_notice(parent.recipe, recipes[0], network),)
         else:
             recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
-            notices = decoding_notices(recipes[0], card)
+            notices = tiles_notices(recipes[0], card)
             if notices:
                 placement = options.get("placement") or self.placement
                 options["placement"] = replace(placement, vae_tiling=True)
@@ -510,47 +509,19 @@ class Studio:
             SeedGridError: As `resolve`.
         """
         recipe = self.resolve(request, turbo=turbo)[0]
-        took_s = self.engine.took_s(recipe, count)
+        took_s = self.engine.known_s([recipe] * count)
         if took_s and self._live_placement(recipe, self.placement).decoder:
             took_s *= 1 - _TINY_SPARES * self.engine.decoding_share(recipe)
         return took_s
-
-    # The engine, as pages and commands see it.
-
-    @property
-    def warmth(self) -> Warmth:
-        """How far `warm` has come."""
-        return self.engine.warmth
-
-    @property
-    def load(self) -> Load:
-        """What the engine has to do at this moment."""
-        return self.engine.load
-
-    @property
-    def painters(self) -> tuple[PainterState, ...]:
-        """Who paints, where a cluster does; empty where one process does."""
-        return self.engine.painters
-
-    def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
-        """Return a picture of an owner's live runs, as long as the engine remembers it."""
-        return self.engine.painted_live(owner, recipe_id)
 
     def is_busy_for_others(self, owner: str) -> bool:
         """Tell whether others want something painted, so that an owner's live runs should wait."""
         return self.engine.is_busy_for_others(owner)
 
-    def warm(self) -> None:
-        """Load the studio's model in the background, when no run waits."""
-        self.engine.warm(self.model)
-
-    def run(self, run_id: str) -> Run | None:
-        """Return a run that goes on or that ended not long ago."""
-        return self.engine.run(run_id)
-
     def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
         """Have live pictures decoded by a tiny decoder, where one is here and decoding is most."""
-        is_plain = not (recipe.start or recipe.mask or recipe.is_portable or self.painters)
+        is_spread = self.engine.num_painters > 0
+        is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_spread)
         if not is_plain or self.engine.decoding_share(recipe) < _MOST:
             return placement
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
@@ -634,10 +605,11 @@ class Studio:
 def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
-        pictures = run.result()
+        pictures = Pictures(run.result())
     except BaseException:  # Ctrl+C too; the caller sees it.
         run.cancel()
         raise
     for notice in run.notices:
         logger.warning("%s", notice)
-    return Pictures(pictures, run.notices)
+    pictures.notices = run.notices
+    return pictures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -45,7 +44,6 @@ class Verifier:
         self._placement = placement
         self._probe_watch = Unwatched()
         self._trials: dict[str, Future[PortableTrial]] = {}  # by model
-        self._trying = threading.Lock()
 
     def verify(
         self,
@@ -130,10 +128,6 @@ class Verifier:
             recipes=[entry.recipe],
         )
 
-    def film_s(self, entry: Entry) -> float | None:
-        """Say how long a film of a picture will take, by what was painted before; None at first."""
-        return self._engine.known_s([entry.recipe])
-
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
         """Test between two runs whether the lock holds for recipes like this one.
 
@@ -178,10 +172,9 @@ class Verifier:
         """
         request = Request(prompt="a picture", seeds=(0,), portable=True)
         (recipe,) = resolve(request, self._card(model))
-        with self._trying:
-            trial = self._trials.get(recipe.model.id)
-            if trial is None or trial.done():  # Others who ask meanwhile wait for the same one.
-                trial = self._trials[recipe.model.id] = self._engine.submit_task(
-                    lambda backend: backend.try_portable(recipe, self._placement)
-                )
-            return trial
+        trial = self._trials.get(recipe.model.id)
+        if trial is None or trial.done():  # Others who ask meanwhile wait for the same one.
+            trial = self._trials[recipe.model.id] = self._engine.submit_task(
+                lambda backend: backend.try_portable(recipe, self._placement)
+            )
+        return trial

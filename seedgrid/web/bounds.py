@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from seedgrid.core.variables import is_public, number, whole_number
+from seedgrid.core.variables import count, megabytes, number
 from seedgrid.engine import Bounds
 from seedgrid.web.server.file_work import FileWorkBounds
 from seedgrid.web.server.limits import UploadBounds
@@ -15,9 +15,8 @@ _TOGETHER: Final = 64
 def of_engine() -> Bounds:
     """Return what strangers may have painted."""
     return Bounds(
-        queue_s=_amount("SEEDGRID_MAX_QUEUE_S"),
-        run_s=_amount("SEEDGRID_MAX_RUN_S"),
-        run_megapixel_steps=_amount("SEEDGRID_MAX_MEGAPIXEL_STEPS"),
+        queue_s=number("SEEDGRID_MAX_QUEUE_S"),
+        run_s=number("SEEDGRID_MAX_RUN_S"),
         runs_per_address=count("SEEDGRID_MAX_RUNS_PER_ADDRESS"),
     )
 
@@ -40,22 +39,7 @@ def of_file_work() -> FileWorkBounds:
     return FileWorkBounds(
         address=count("SEEDGRID_MAX_FILES_PER_ADDRESS"),
         together=_TOGETHER,
-        window_s=_amount("SEEDGRID_MAX_FILES_S_PER_ADDRESS"),
+        window_s=number("SEEDGRID_MAX_FILES_S_PER_ADDRESS"),
         download_bytes=megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
         dropped=count("SEEDGRID_MAX_DROPPED"),
     )
-
-
-def count(name: str) -> int | None:
-    """Return a bound that counts things; None is no bound."""
-    return whole_number(name, is_public=is_public())
-
-
-def megabytes(name: str) -> float | None:
-    """Return a bound that is set in megabytes, in bytes; None is no bound."""
-    found = _amount(name)
-    return None if found is None else found * 1e6
-
-
-def _amount(name: str) -> float | None:
-    return number(name, is_public=is_public())

@@ -17,7 +17,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from seedgrid.core.variables import is_public, is_zero_gpu, trusted_proxies
+from seedgrid.core.variables import (
+    count,
+    is_public,
+    is_zero_gpu,
+    megabytes,
+    trusted_proxies,
+)
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
 # Uvicorn would believe whatever a peer on this machine says of where it comes from.
@@ -189,7 +195,7 @@ def warm(studio: Studio) -> None:
     if is_zero_gpu():
         return
     try:
-        studio.warm()
+        studio.engine.warm(studio.model)
     except SeedGridError as error:
         logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
 
@@ -221,8 +227,8 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
-        max_visitors=bounds.count("SEEDGRID_MAX_VISITORS"),
-        max_bytes=bounds.megabytes("SEEDGRID_MAX_VISITORS_MB"),
+        max_visitors=count("SEEDGRID_MAX_VISITORS"),
+        max_bytes=megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
     libraries.tidy_by_timer()
     return make_answers(studio, libraries, bounds.of_file_work())

@@ -79,7 +79,7 @@ def test_the_installed_package_is_not_the_checkout(
     installed: Path, tmp_path: Path, elsewhere: dict[str, str]
 ) -> None:
     """What was imported is the wheel's, and `python -m seedgrid` is the same program."""
-    where = "import seedgrid.storage.assets as a; print(a.assets_folder())"
+    where = "import seedgrid.storage.files as a; print(a.assets_folder())"
     python = str(installed / "python")
     done = subprocess.run(
         [python, "-c", where], cwd=tmp_path, env=elsewhere, check=True, capture_output=True,

@@ -181,7 +181,7 @@ def measure_crowd(num_workers: int, num_cells: int, most_s: float = _CROWD_S) ->
         Library(Path(folder)) as library,
         Engine(painters, library) as engine,
     ):
-        while len(engine.painters) < num_workers:
+        while engine.num_painters < num_workers:
             time.sleep(0.1)
         jobs = plan_grid(resolve(request, painters.card(None)))
         start_s, start_cpu_s = time.perf_counter(), _processor_s()
@@ -194,7 +194,7 @@ def measure_crowd(num_workers: int, num_cells: int, most_s: float = _CROWD_S) ->
         elapsed_s = time.perf_counter() - start_s
         cores = (_processor_s() - start_cpu_s) / elapsed_s
         num_saved = len(run.finished)
-        num_batches = sum(each.num_batches for each in engine.painters)
+        num_batches = num_saved / LOCK_WIDTH
         return Crowd(
             num_saved=num_saved,
             elapsed_s=elapsed_s,

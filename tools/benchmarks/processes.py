@@ -43,9 +43,9 @@ with Studio(sys.argv[1], sys.argv[2]) as studio:
                     height=int(sys.argv[3]), num_inference_steps=int(sys.argv[4]), fresh=True,
                     portable="portable" in sys.argv)
     else:
-        studio.warm()
+        studio.engine.warm(studio.model)
         studio.engine.submit_task(lambda backend: None).result()
-        assert studio.warmth.state == "ready"
+        assert studio.engine.warmth.state == "ready"
 """
 
 _WAIT_S = 120.0

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.formats import png
-from seedgrid.storage.assets import assets_folder
-from seedgrid.storage.files import write_atomically
+from seedgrid.storage.files import assets_folder, write_atomically
 from seedgrid.studio import Studio
 
 OPENING: Final = (

@@ -1,7 +1,7 @@
 """RayCluster: many painters, each a process of Ray's on one of a cluster's machines.
 
 Ray queues, places and starts the workers: one more than there are is always asked for, and Ray
-starts it as soon as a machine has room. Only texts and plain messages cross (`computing.py`).
+starts it as soon as a machine has room. What crosses is in `computing.py`.
 
     RayCluster(DeferredBackend(), DeferredBackend)      # after `ray_node.connect`
 """
@@ -22,7 +22,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.away import computing
 from seedgrid.diffusion.away.backend import AwayBackend
-from seedgrid.diffusion.away.computing import ENDS, Message
+from seedgrid.diffusion.away.computing import Batch, Message
 from seedgrid.diffusion.away.ray_node import CPU_SLOT, GPU_SLOT
 from seedgrid.diffusion.backend import Backend
 
@@ -58,11 +58,11 @@ class RayWorker:
         """Never return: that it fails tells that the worker is gone."""
         threading.Event().wait()
 
-    def compute(self, number: int, text: str, paint: bool) -> Iterator[Message]:
+    def compute(self, number: int, batch: Batch) -> Iterator[Message]:
         """Run `computing.compute` here, under a number by which it is stopped."""
         stopped = self._stops.setdefault(number, threading.Event())
         try:
-            yield from computing.compute(text, paint, stopped)
+            yield from computing.compute(batch, stopped)
         finally:
             self._stops.pop(number, None)
 
@@ -78,19 +78,19 @@ class RayRemote:
         self._actor = actor
         self._numbers = count()
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:  # noqa: ARG002 (protocol)
+    def compute(self, batch: Batch) -> Generator[Message]:
         """Run `computing.compute` in the worker."""
         number = next(self._numbers)
         has_ended = False
         try:
             call = self._actor.compute.options(num_returns="streaming")
-            stream = call.remote(number, text, paint)
+            stream = call.remote(number, batch)
             while not has_ended:
                 if not ray.wait([stream], timeout=_LISTEN_S)[0]:
                     yield ("quiet",)
                     continue
                 message = ray.get(next(stream))
-                has_ended = message[0] in ENDS or (message[0] == "passport" and not paint)
+                has_ended = batch.ends_with(message)
                 yield message
         except (RayError, StopIteration) as error:
             has_ended = True  # A stream that just stops is a machine that is gone.

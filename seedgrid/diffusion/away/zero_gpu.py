@@ -12,7 +12,8 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.away.computing import Message, compute
+from seedgrid.core.speeds import Speeds
+from seedgrid.diffusion.away.computing import Batch, Message, compute
 
 logger = logging.getLogger(__name__)
 
@@ -23,13 +24,13 @@ _MAX_S: Final = 120
 """What ZeroGPU lends at most to who is not signed in."""
 
 
-def seconds_for(text: str, paint: bool, expected_s: float) -> int:  # noqa: ARG001 (called alike)
+def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001 (called alike)
     """Return how many seconds to ask for: what was measured, with a margin, and the loading."""
     return min(_MAX_S, _LOADING_S + math.ceil(_MARGIN * expected_s))
 
 
-def _compute(text: str, paint: bool, expected_s: float) -> Iterator[Message]:  # noqa: ARG001 (same)
-    yield from compute(text, paint)
+def _compute(batch: Batch, expected_s: float) -> Iterator[Message]:  # noqa: ARG001 (same)
+    yield from compute(batch)
 
 
 class ZeroGpu:
@@ -39,11 +40,16 @@ class ZeroGpu:
         import spaces
 
         self._lent = spaces.GPU(duration=seconds_for)(_compute)
+        self._speeds = Speeds()
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:
+    def compute(self, batch: Batch) -> Generator[Message]:
         """Run `computing.compute` on a GPU that is lent for it."""
+        expected_s = self._speeds.estimate_s(batch.recipes) if batch.paint else 0.0
         try:
-            yield from self._lent(text, paint, expected_s)
+            for message in self._lent(batch, expected_s):
+                if message[0] == "pictures":
+                    self._speeds.note(batch.recipes[0], message[2])
+                yield message
         except Exception as error:
             # Gradio's own error says why nothing was lent: no quota left, or none free. What goes
             # wrong while painting is no exception here: `compute` tells it as a message.

@@ -63,7 +63,7 @@ class Following:
         with changes_of(run) as changed:
             while not has_ended:
                 if not await _heard(changed, _POLL_S if told.waits_for(self._studio) else _IDLE_S):
-                    yield told.beside(self._studio.warmth)
+                    yield told.beside(self._studio.engine.warmth)
                     continue
                 changed.clear()
                 has_ended = run.has_ended
@@ -79,7 +79,7 @@ class Following:
         epoch = snapshot.state.epoch
         shown, rail = await to_thread.run_sync(lambda: (snapshot.stage({}), snapshot.rail()))
         has_waited = False
-        while (warmth := self._studio.warmth).state == "loading":
+        while (warmth := self._studio.engine.warmth).state == "loading":
             if not has_waited:
                 status = stage.say(epoch, "status_warming", model=warmth.model)
                 yield PageUpdate(stage=shown, status=status, rail=rail)
@@ -130,7 +130,7 @@ class _Told:
 
     def waits_for(self, studio: Studio) -> bool:
         """Tell whether the run waits while a model is loaded ahead of need: its own, mostly."""
-        return self._is_queued and studio.warmth.state == "loading"
+        return self._is_queued and studio.engine.warmth.state == "loading"
 
     def beside(self, warmth: Warmth) -> PageUpdate:
         """Return what there is to say while nothing happens to the run itself."""

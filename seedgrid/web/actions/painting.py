@@ -17,6 +17,7 @@ from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
 from seedgrid.locales import ENGLISH
+from seedgrid.models.upscalers import find_upscaler
 from seedgrid.studio import RunOptions
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
@@ -153,7 +154,7 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Start the large finals of the picked picture; a network is named, never a path."""
         named = around.upscaler
-        network = self._studio.model_manager.find_upscaler(named).id if named else None
+        network = find_upscaler(named).id if named else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, kept, address, start)
 
@@ -173,7 +174,7 @@ class Handlers(Following):
 
     def stop(self, state: PageState) -> None:
         """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
-        run = self._studio.run(state.run) if state.run else None
+        run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
 

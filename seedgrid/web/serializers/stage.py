@@ -36,9 +36,8 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-_PLANS: Final = frozenset({"final_tiles", "upscaler_tiles"})
-"""Notices of how a picture will be made, and what memory that takes: no news once it is there."""
-_SAID_BEFORE: Final = _PLANS | advice.CODES
+_SAID_BEFORE: Final = advice.CODES | {"final_tiles"}
+"""Advice, and how a picture will be made: no news once it is there."""
 
 
 def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
@@ -134,7 +133,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_queued", number=position)
         case Loading():
             return say_loading(epoch, event)
-        case Started() | Noise() if plans := [each for each in run.notices if each.code in _PLANS]:
+        case Started() | Noise() if plans := [n for n in run.notices if n.code == "final_tiles"]:
             return notice(plans[-1]) | {"epoch": epoch, "kind": "going"}
         case Started() | Noise():
             return say(epoch, "status_started")
@@ -148,8 +147,6 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_saving")
         case Eased(notice=easing):
             return notice(easing) | {"epoch": epoch, "kind": "going"}
-        case Done() if run.num_uniform:
-            return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.expected:
             return _compared(epoch, run)
         case Done() if run.num_remembered:

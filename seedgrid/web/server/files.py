@@ -61,7 +61,7 @@ def file_routes(answers: Answers) -> APIRouter:
 
     @router.get("/live/{recipe_id}.png")
     def live(recipe_id: str, who: Asks) -> Response:
-        pixels = answers.studio.painted_live(who.visitor, recipe_id)
+        pixels = answers.studio.engine.painted_live(who.visitor, recipe_id)
         if pixels is None:
             return no_picture()
         data, headers = png.pack(pixels), UNCACHED | HARMLESS

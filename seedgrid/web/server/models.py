@@ -50,7 +50,9 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
     async def look(who: Asks, lang: str = "", moving: bool = False) -> Response:
         language = choose_language(lang)
         if moving:
-            return _answer({"downloads": [_moving(each, language) for each in manager.downloads()]})
+            return _answer(
+                {"downloads": [_moving(each, language) for each in manager.downloads.known()]}
+            )
         look_into = partial(_told, manager, language, _may_change(who))
         try:
             return _answer(await file_work.do(who.address, look_into))
@@ -102,7 +104,7 @@ def _told(manager: ModelManager, language: str, may_change: bool) -> Json:
         "items": [_item(managed, language) for managed in manager.items()],
         "loras": [_lora(each) for each in manager.loras()],
         "first": first,
-        "downloads": [_moving(each, language) for each in manager.downloads()],
+        "downloads": [_moving(each, language) for each in manager.downloads.known()],
     }
 
 
@@ -207,7 +209,7 @@ _FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(
 
 _ACTIONS: Final[dict[str, Action]] = {
     "download": _download,
-    "stop": _silent(ModelManager.stop),
+    "stop": _silent(lambda manager, name: manager.downloads.stop(name)),
     "discard": _silent(ModelManager.discard),
     "add": _add,
     "configure": _silent(ModelManager.configure),

@@ -22,7 +22,7 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE, field
 from seedgrid.core.prompts import GUIDE_PROMPT
 from seedgrid.core.variables import is_zero_gpu
 from seedgrid.locales import locales
-from seedgrid.storage.assets import assets_folder
+from seedgrid.storage.files import assets_folder
 from seedgrid.web.server.headers import FOREVER, UNCACHED
 from seedgrid.web.texts import page_languages, page_texts, words_of
 

@@ -105,7 +105,7 @@ def _models(studio: Studio) -> tuple[str, ...]:
 
 def _devices(studio: Studio) -> tuple[str, ...]:
     names = ["auto", studio.placement.device]
-    if "torch" in sys.modules and studio.warmth.state == "ready":
+    if "torch" in sys.modules and studio.engine.warmth.state == "ready":
         from seedgrid.diffusion.devices import available_devices
 
         names += available_devices()

@@ -11,7 +11,7 @@ from typing import Any
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.formats import png
-from seedgrid.storage.assets import assets_folder
+from seedgrid.storage.files import assets_folder
 from seedgrid.studio import Studio
 
 

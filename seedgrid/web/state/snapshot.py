@@ -64,7 +64,7 @@ class Snapshot:
         self._studio = studio
         self._lock = lock
         self._read: tuple[Entry, ...] | None = None
-        run = studio.run(state.run) if state.run else None
+        run = studio.engine.run(state.run) if state.run else None
         self.run = run if run is not None and run.owner == state.visitor else None
         # Noted before the library is read: if the run is done by now, the library has all of it.
         self._was_done = self.run is not None and self.run.state == "done"
@@ -209,7 +209,7 @@ class Snapshot:
             lock=lock,
             model=model,
             models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
-            is_spread=bool(self._studio.painters),
+            is_spread=self._studio.engine.num_painters > 0,
         )
 
     def _place(self, *, is_asked: bool) -> stages.Json:
@@ -269,7 +269,7 @@ class Snapshot:
         """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
         if self.run is not None:
             return not self.run.has_ended
-        return self._studio.warmth.state in ("loading", "failed")
+        return self._studio.engine.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
         """How the run ended that made what is on the stage; nothing of another one."""
