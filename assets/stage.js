@@ -5,6 +5,7 @@ import { SeedGrid } from "./base.js";
 (() => {
   const element = SeedGrid.byId("sg-stage");
   const SUBTLE_PERCENT = 20;
+  const MANY = 10; // columns, in which a seed finds no room
   const pick = (data) => SeedGrid.ask("pick", data);
   const example = (data) => SeedGrid.turn("example", data);
   const { make, text, icon, byId } = SeedGrid;
@@ -138,6 +139,7 @@ import { SeedGrid } from "./base.js";
     head(value.table);
     const [width, height] = value.size;
     grid.classList.toggle("sg-table", Boolean(value.table));
+    grid.classList.toggle("sg-many", columns > MANY);
     cells.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
     byId("sg-page").style.setProperty("--sg-ratio", (columns * width) / (rows * height));
