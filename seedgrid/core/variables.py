@@ -158,6 +158,11 @@ VARIABLES: Final = (
         " plain IP addresses: those of your network, or of your proxy.",
     ),
     Variable(
+        "SEEDGRID_C2PA",
+        "A PEM file with a certificate for C2PA, those above it, and its ES256 key: what is painted"
+        " is signed (`pip install c2pa-python`).",
+    ),
+    Variable(
         "SEEDGRID_PORT", "The port, where `--port` says none; 0 takes a free one.", home="7860"
     ),
     Variable(

@@ -19,15 +19,14 @@ PARAMETERS_KEY: Final = "parameters"
 MARK_KEY: Final = "XML:com.adobe.xmp"
 """The name of the text in which PNG readers look for XMP."""
 
-_MADE_BY_MODEL: Final = "trainedAlgorithmicMedia"
-_WITH_OTHER_PICTURE: Final = "compositeWithTrainedAlgorithmicMedia"
+_SOURCE_TYPES: Final = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 _MARK: Final = (
     '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
     '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
     '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
     '<rdf:Description rdf:about=""'
     ' xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"'
-    ' Iptc4xmpExt:DigitalSourceType="http://cv.iptc.org/newscodes/digitalsourcetype/{kind}"/>'
+    ' Iptc4xmpExt:DigitalSourceType="{kind}"/>'
     '</rdf:RDF></x:xmpmeta><?xpacket end="r"?>'
 )
 
@@ -72,7 +71,13 @@ def mark_text(*, has_start: bool) -> str:
     Args:
         has_start: Whether it began from another picture, which may be a photograph.
     """
-    return _MARK.format(kind=_WITH_OTHER_PICTURE if has_start else _MADE_BY_MODEL)
+    return _MARK.format(kind=source_type(has_start=has_start))
+
+
+def source_type(*, has_start: bool) -> str:
+    """Return the address of IPTC's digital source type of a picture, as in `mark_text`."""
+    made_of = "compositeWithTrainedAlgorithmicMedia" if has_start else "trainedAlgorithmicMedia"
+    return f"{_SOURCE_TYPES}{made_of}"
 
 
 def without_version(text: str) -> str:

@@ -38,6 +38,8 @@ Source = Path | bytes
 """A file, or what is in it."""
 
 # zlib level 1 writes a picture three times as fast as level 6 for a tenth more bytes.
+_SIGNATURE: Final = b"caBX"
+"""The chunk of a C2PA signature (`signing.py`)."""
 _COMPRESS_LEVEL: Final = 1
 
 
@@ -184,8 +186,11 @@ def read_texts(source: Source) -> dict[str, str | None]:
 
 
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
-    """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed."""
-    chunks = png_chunks.split(png)
+    """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed.
+
+    A signature would not be true of it any more, and goes.
+    """
+    chunks = tuple(chunk for chunk in png_chunks.split(png) if chunk.kind != _SIGNATURE)
     record = _record(chunks).model_copy(update={"lineage": lineage})
     return png_chunks.with_texts(chunks, _texts_of(record))
 

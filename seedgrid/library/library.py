@@ -29,7 +29,7 @@ from seedgrid.core.picture import (
     pixels_sha256,
 )
 from seedgrid.core.recipe import Recipe
-from seedgrid.formats import png
+from seedgrid.formats import png, signing
 from seedgrid.library import rebuild
 from seedgrid.library.database import Database
 from seedgrid.library.files import Files
@@ -138,7 +138,7 @@ class Library(Searches):
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
         """Keep a few pictures, all or none; they are packed at the same time."""
         with ThreadPoolExecutor(max_workers=8) as threads:
-            packed = list(threads.map(png.encode, pictures))
+            packed = list(threads.map(_encoded, pictures))
         return self._keep(
             [
                 self._file(data, picture, "painted here")
@@ -171,7 +171,7 @@ class Library(Searches):
             data = self._files.read(entry.file_sha256)
             if data is None:
                 raise LibraryError("picture_lost", value=entry.id)
-            data = png.rewrite(data, lineage=lineage)
+            data = _signed(png.rewrite(data, lineage=lineage), entry.recipe)
             files.append(self._file(data, replace(entry, lineage=lineage), entry.origin))
         return self._keep(files)
 
@@ -325,3 +325,11 @@ class Library(Searches):
 def _marks(entry: Entry) -> tuple[bool, str, bool, str, Origin]:
     tags = json.dumps(entry.tags, ensure_ascii=False)
     return entry.favourite, entry.note, entry.trashed, tags, entry.origin
+
+
+def _encoded(picture: Picture) -> bytes:
+    return _signed(png.encode(picture), picture.recipe)
+
+
+def _signed(data: bytes, recipe: Recipe) -> bytes:
+    return signing.signed(data, has_start=bool(recipe.kept_pixels))

@@ -39,6 +39,7 @@ with large_import():
     from seedgrid.core.text import one_line
     from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
     from seedgrid.diffusion.deferred import DeferredBackend, InstalledBackend
+    from seedgrid.formats import signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web import bounds
@@ -259,6 +260,7 @@ def _make_studio(
     library: str | Path | None,
     backend: Backend | ManyPainters | None = None,
 ) -> Studio:
+    signing.check()
     return Studio(
         model,
         library,
