@@ -273,10 +273,9 @@ class Engine:
     def begin_to_close(self) -> None:
         """Stop all runs, and take nothing more; waits for nothing."""
         with self._lock:
+            for batches in tuple(self._runs.values()):
+                batches.run.cancel()
             self._shared.queue.close()
-            runs = [batches.run for batches in self._runs.values()]
-        for run in runs:
-            run.cancel()
 
     def close(self) -> None:
         """Stop all runs, save what is finished, let go of the models.
