@@ -103,6 +103,19 @@ def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) 
         assert isinstance(events[-1], Done)
 
 
+def test_steps_tell_how_long_the_rest_takes(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """From the second one on, of this batch and of those behind it."""
+    run = slow.submit(plan_grid(make_recipes(seeds=tuple(range(8)))), owner="me")
+    events: list[Event] = []
+    follow(run, events).join(SOON_S)
+    steps = [event for event in events if isinstance(event, Step)]
+    assert {step.left_s for step in steps if step.number == 1} == {None}
+    first = [step for step in steps if step.cells[0] == 0 and step.number > 1]
+    assert all(step.left_s for step in first)  # another batch comes after its last step
+    assert steps[-1].number == steps[-1].total
+    assert steps[-1].left_s == 0
+
+
 def test_the_noise_comes_before_the_first_step(
     held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
 ) -> None:

@@ -171,6 +171,19 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     assert shown.status["data"]["settings"] == settings
 
 
+def test_words_that_change_become_a_variation_that_holds(
+    actions: LibraryActions, tmp_path: Path
+) -> None:
+    """Generate then paints the first words, and Refine the picture that was dropped."""
+    texts = PngInfo()
+    text = "[a fox:a fox, at night:0.4]\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42"
+    texts.add_text("parameters", text)
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
+    fields = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME).fields
+    assert fields is not None
+    assert (fields["prompt"], fields["vary"]) == ("a fox", ["hold 0.4, at night"])
+
+
 @pytest.mark.parametrize(
     ("content", "name", "code"),
     [

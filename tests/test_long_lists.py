@@ -119,3 +119,19 @@ def test_pictures_that_are_their_own_ancestors_are_shown(
     assert sorted(e.id for each in rounds for e in each.entries) == sorted(e.id for e in entries)
     assert len(living(rounds, None)) == len(rounds) == num_rounds
     assert blocks_of(entries)
+
+
+def test_branches_stand_from_left_to_right_below_their_parents() -> None:
+    """A line goes straight down; each branch beside it begins one lane further to the right."""
+    parents = {0: None, 1: 0, 2: 1, 3: 0, 4: 1, 5: 4}
+    rounds = rounds_of([entry_of(picture, parent) for picture, parent in parents.items()])
+    order = [int(each.entries[0].id, 16) for each in rounds]
+    assert [(number, each.lane) for number, each in zip(order, rounds, strict=True)] == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (4, 1),
+        (5, 1),
+        (3, 2),
+    ]
+    assert all(order.index(p) < order.index(n) for n, p in parents.items() if p is not None)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES, append, compare_words
+from seedgrid.core.errors import InputError
+from seedgrid.core.prompts import (
+    GUIDE_PROMPT,
+    GUIDE_SUFFIXES,
+    alternatives,
+    append,
+    compare_words,
+)
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
 
 
 def test_the_guides_example() -> None:
@@ -50,3 +61,43 @@ def test_suffixes_are_glued_as_one_writes(suffix: str, prompt: str) -> None:
 def test_differences_by_words(before: str, after: str, pieces: list[tuple[str, str]]) -> None:
     """Whole words are marked; scripts without spaces are compared by character."""
     assert [(piece.kind, piece.text) for piece in compare_words(before, after)] == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a fox", ["a fox"]),
+        ("a {red|blue} fox", ["a red fox", "a blue fox"]),
+        ("{a|the} {fox|owl}", ["a fox", "a owl", "the fox", "the owl"]),
+        ("a {|red }fox", ["a fox", "a red fox"]),
+        ("a {red|red} fox", ["a red fox"]),
+        ("{{masterpiece}}, a {red} fox", ["{{masterpiece}}, a {red} fox"]),
+        ("a {red|blue fox", ["a {red|blue fox"]),
+    ],
+)
+def test_choices_in_braces_are_texts_of_their_own(text: str, found: list[str]) -> None:
+    """Only what has a bar is a choice; other braces are words of other tools."""
+    assert list(alternatives(text)) == found
+
+
+def test_too_many_choices_are_refused() -> None:
+    """Before any of them is made."""
+    with pytest.raises(InputError) as caught:
+        alternatives("{0|1|2|3|4|5|6|7|8|9}" * 200)
+    assert caught.value.code == "pictures_count"
+
+
+def test_a_prompt_with_choices_is_a_matrix_and_a_variation_several(tmp_path: Path) -> None:
+    """Each choice on every seed; recipes hold plain words."""
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        grid = studio.grid("a {red|blue} fox", "0-1", width=64, height=64)
+        assert [(e.recipe.prompt, e.recipe.seed) for e in grid] == [
+            ("a red fox", 0),
+            ("a red fox", 1),
+            ("a blue fox", 0),
+            ("a blue fox", 1),
+        ]
+        varied = studio.refine(grid[3], [", at {noon|night}", ", artsy"])
+        words = ["at noon", "at night", "artsy"]
+        assert [e.recipe.prompt for e in varied] == [f"a blue fox, {each}" for each in words]
+        assert {e.recipe.seed for e in varied} == {1}

@@ -61,11 +61,13 @@ class Step:
         previews: One small RGB picture a cell, or empty when nobody asked.
         tile: After the last step, where pictures are decoded in tiles: which one it is now, from 1.
         num_tiles: How many there are; 0 before, and where pictures are decoded whole.
+        left_s: About how long the rest of the run takes; None before two steps are done.
     """
 
     cells: tuple[int, ...]
     number: int
     total: int
+    left_s: float | None = None
     previews: tuple[Pixels, ...] = field(default=(), repr=False)
     tile: int = 0
     num_tiles: int = 0

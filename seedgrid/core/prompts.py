@@ -8,6 +8,8 @@ end. Text in, text out: what a weight does to a picture is `diffusion/word_weigh
     ('a red fox, artsy', 'a red fox at night')
     >>> read_tags("a red fox <lora:foxes:0.8>")
     ('a red fox', (('foxes', 0.8),))
+    >>> alternatives("a {red|blue} fox")
+    ('a red fox', 'a blue fox')
     >>> read_weights("a (red:1.3) fox")
     (('a ', 1.0), ('red', 1.3), (' fox', 1.0))
 
@@ -15,10 +17,11 @@ Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#at
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from typing import Final, Literal
 
 from seedgrid.core.errors import InputError
@@ -112,6 +115,30 @@ def _tokens(text: str) -> list[str]:
     Scripts without spaces (Chinese, Japanese) are split by character.
     """
     return re.findall(r"\s*(?:[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\s])|\s+$", text)
+
+
+_CHOICE: Final = re.compile(r"\{([^{}]*+)\}")
+_MAX_CHOSEN: Final = 256
+
+
+def alternatives(text: str) -> tuple[str, ...]:
+    """Return what a text with choices says, each once: `{red|blue} fox` is two prompts.
+
+    Args:
+        text: Braces without a bar in them, and braces in braces, are words as they stand.
+
+    Raises:
+        InputError: `pictures_count`: more than 256.
+    """
+    parts = _CHOICE.split(text)  # every second one is what braces hold
+    choices = [
+        [part] if place % 2 == 0 else part.split("|") if "|" in part else [f"{{{part}}}"]
+        for place, part in enumerate(parts)
+    ]
+    count = math.prod(len(each) for each in choices)
+    if count > _MAX_CHOSEN:
+        raise InputError("pictures_count", field="prompt", value=count, limit=_MAX_CHOSEN)
+    return tuple(dict.fromkeys("".join(chosen) for chosen in product(*choices)))
 
 
 MAX_LORAS: Final = 8

@@ -23,7 +23,14 @@ from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import NAME, NUMBER, Field
 from seedgrid.core.fields import FIELDS, field
-from seedgrid.core.prompts import GUIDE_SUFFIXES, append, read_tags, rescaled, says_something
+from seedgrid.core.prompts import (
+    GUIDE_SUFFIXES,
+    alternatives,
+    append,
+    read_tags,
+    rescaled,
+    says_something,
+)
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, portable_settings, start_settings
 from seedgrid.core.way import MAX_HOLD, Region, steer
@@ -170,7 +177,7 @@ def refine(
     Source:
         https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
-    lines = [text for text in texts if says_something(text)]
+    lines = [line for text in texts for line in alternatives(text) if says_something(line)]
     if not lines:
         raise InputError("variations_empty", field="vary")
     painted = vocabulary.painted if vocabulary else str

@@ -1,5 +1,6 @@
 """BatchWatch: tells a run how one of its batches goes, and what came of it."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -57,7 +58,15 @@ class BatchWatch:
         self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
         self._last_seen_s = time.monotonic()
         self._first_seen = self._first_seen or (number, self._last_seen_s)
+        if step_s := self.step_s:
+            left_s = step_s * (total - number + total * self._num_batches_behind())
+            self._last = replace(self._last, left_s=left_s)
         self._run.announce(self._last)
+
+    def _num_batches_behind(self) -> int:
+        jobs, finished = self._run.jobs, self._run.finished
+        behind = [cell for cell in range(self._cells[-1] + 1, len(jobs)) if cell not in finished]
+        return math.ceil(len(behind) / jobs[self._cells[-1]].recipe.lock_width)
 
     def tile(self, number: int, total: int) -> None:
         """Announce the last step once more, with the tile that is decoded now."""

@@ -10,7 +10,7 @@ from typing import Final
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice
-from seedgrid.core.prompts import read_tags
+from seedgrid.core.prompts import alternatives, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.variables import is_public
@@ -41,7 +41,8 @@ def resolve_prompts(
     """
     found: dict[str, Lora] = {}
     each_prompt = [request.prompt] if prompts is None else prompts
-    requested = [_with_loras(replace(request, prompt=prompt), found) for prompt in each_prompt]
+    chosen = dict.fromkeys(one for prompt in each_prompt for one in alternatives(prompt))
+    requested = [_with_loras(replace(request, prompt=prompt), found) for prompt in chosen]
     recipes = tuple(recipe for one in requested for recipe in requests.resolve(one, card))
     if request.lock_width is not None:
         return recipes

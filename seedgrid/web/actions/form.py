@@ -14,7 +14,7 @@ from pydantic import Field as Described
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import ON_PAGE, read_fields
-from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
 from seedgrid.storage.starts import read_picture
@@ -99,7 +99,8 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(payload: FormPayload, request: Request) -> tuple[str, ...]:
     """Return the prompt and those that are to be painted beside it, each once."""
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
-    prompts = tuple(dict.fromkeys([payload.prompt, *more]))
+    typed = [payload.prompt, *more]
+    prompts = tuple(dict.fromkeys(each for line in typed for each in alternatives(line)))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import Body
 from pydantic import Field, StringConstraints
 
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import InputError, Notice, SeedGridError
 from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
+from seedgrid.core.way import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.library.search import Sort
@@ -191,18 +192,29 @@ class LibraryActions:
             noise_mix=asked.noise_mix,
             weights=asked.weights,
         )
-        fields, whole = write_fields(words), write_fields(asked)
+        fields: stage.Json = {**write_fields(words)}
+        whole = write_fields(asked)
         settings = {name: value for name, value in whole.items() if value != fields[name]}
         reasons = [stage.notice(reason) for reason in fitting.reasons]
         data = {"tool": fitting.tool, "reasons": reasons, "settings": settings}
         status = stage.say(next_epoch(), "error_imported", kind="note") | {"data": data}
         del fields["model"]
+        if self._studio.card().num_inference_steps >= MIN_STEPS:
+            held = [line for each in fitting.reasons for line in _held_line(each, asked.prompt)]
+            fields |= {"vary": held} if held else {}
         return PageUpdate(fields=fields, status=status)
 
 
 def _is_plain(taken: Taken) -> bool:
     """Tell whether a file is a picture that says nothing of how it was made."""
     return taken.error is not None and taken.error.code == "picture_without_recipe"
+
+
+def _held_line(reason: Notice, prompt: str) -> list[str]:
+    """Return the variation that changes the words after held steps, where it only adds some."""
+    if reason.code != "import_hold" or not str(reason.data["words"]).startswith(prompt):
+        return []
+    return [f"hold {reason.data['hold']}, {str(reason.data['words'])[len(prompt) :].lstrip(', ')}"]
 
 
 def _known_by_pixels(taken: Taken, library: Library) -> Taken:

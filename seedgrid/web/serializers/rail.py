@@ -50,16 +50,17 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
         children.setdefault(parent_round_id, []).append(id_)
     rounds: list[Round] = []
     lanes = count()
-    waiting: list[tuple[str, Round | None, int]] = [
-        (id_, None, next(lanes)) for id_ in reversed(children.get(None, []))
+    waiting: list[tuple[str, Round | None, int | None]] = [
+        (id_, None, None) for id_ in reversed(children.get(None, []))
     ]
     while waiting:
-        id_, parent, lane = waiting.pop()
+        id_, parent, straight = waiting.pop()
+        lane = next(lanes) if straight is None else straight  # from left to right, as they stand
         this_round = _round(id_, grouped[id_], parent, lane)
         rounds.append(this_round)
-        straight, branches = children.get(id_, [])[:1], children.get(id_, [])[1:]
-        waiting += [(branch, this_round, next(lanes)) for branch in reversed(branches)]
-        waiting += [(child, this_round, lane) for child in straight]
+        first, branches = children.get(id_, [])[:1], children.get(id_, [])[1:]
+        waiting += [(branch, this_round, None) for branch in reversed(branches)]
+        waiting += [(child, this_round, lane) for child in first]
     return tuple(rounds)
 
 

@@ -141,8 +141,10 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_tile", number=tile, total=total)
         case Step(number=number, total=total) if run.jobs[0].recipe.upscaler:
             return say(epoch, "status_enlarging", number=number, total=total)
-        case Step(number=number, total=total) if number < total:
-            return say(epoch, "status_step", number=number, total=total)
+        case Step(number=number, total=total, left_s=left_s) if number < total:
+            if left_s is None or left_s < 1:
+                return say(epoch, "status_step", number=number, total=total)
+            return say(epoch, "status_step_left", number=number, total=total, time=_time(left_s))
         case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
         case Eased(notice=easing):
@@ -164,6 +166,10 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, key, kind="done")
         case Failed(error=error):
             return complain(epoch, error)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def say_loading(epoch: int, loading: Loading | Warmth) -> Json:
