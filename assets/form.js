@@ -75,7 +75,7 @@ function shapeButton(shape) {
   const title = text("shapes_title", { name, width: shape.width, height: shape.height }) + (shape.own ? ` · ${text("shapes_own")}` : "");
   return make(
     "button",
-    { class: "sg-shape", title, "data-size": shape.size, "data-own": shape.own ? "" : null, onclick: () => write(size, shape.size) },
+    { class: "sg-shape", title, "data-size": shape.size, "data-ratio": shape.ratio, "data-own": shape.own ? "" : null, onclick: () => write(size, shape.size) },
     make("span", { class: "sg-shape-frame" }, frame),
     make("span", { text: name }),
   );
@@ -97,6 +97,18 @@ function showShapes(shapes) {
   markShape();
 }
 size.addEventListener("input", markShape);
+
+// ---- Settings that other tools write behind the words, pasted into the prompt --------------------------
+byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
+  if (inputType !== "insertFromPaste") return;
+  const [, across, down] = /\s--ar (\d{1,3}):(\d{1,3})\b/.exec(target.value) ?? [];
+  const [, seed] = /\s--seed (\d{1,10})\b/.exec(target.value) ?? [];
+  const shape = shapesBox.querySelector(`[data-ratio="${across}:${down}"]`);
+  if (shape) write(size, shape.dataset.size);
+  if (Number(seed) < NUM_SEEDS) write(seeds, seed);
+  const rest = target.value.replace(shape ? /\s--ar \d{1,3}:\d{1,3}\b/ : "", "").replace(seed ? /\s--seed \d{1,10}\b/ : "", "");
+  if (rest !== target.value) write(target, rest);
+});
 
 // ---- What the next grid begins from: a picture beside the prompt ------------------------------------
 const start = inputOf("sg-start");

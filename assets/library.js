@@ -54,7 +54,8 @@ export function openLibrary() {
   const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
   for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
   const title = make("h2", { text: text("library_title") });
-  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash);
+  const close = make("button", { class: "sg-pill", id: "sg-library-close", text: text("library_close"), onclick: SeedGrid.closeLibrary });
+  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash, close);
 
   function field(type, key, change) {
     const input = make("input", { type, class: "sg-field", placeholder: text(key), "aria-label": text(key), maxlength: "200" });
@@ -207,9 +208,8 @@ export function openLibrary() {
   }
 
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
-  SeedGrid.askLibrary = ask;
+  SeedGrid.askLibrary = () => head.isConnected && ask();
   element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
-  element.classList.add("sg-opened");
   SeedGrid.shows.library = show;
   ask();
 }

@@ -148,7 +148,9 @@ import "./live.js";
     }
     if (isHeld) return;
     if (event.key === "Escape") {
-      if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
+      const { classList } = document.documentElement;
+      if (classList.contains("sg-busy")) press("sg-stop");
+      else if (classList.contains("sg-in-library") && !classList.contains("sg-selecting")) press("sg-library-close");
       else if (!isTyping(event.target)) SeedGrid.letGo();
       return;
     }
@@ -232,10 +234,22 @@ import "./live.js";
   opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
   element.replaceChildren(opener); // nobody's pictures are in the page before this visitor asks
 
+  let opened = null; // what stood here when it was closed
+
   async function unfold() {
     const { openLibrary } = await SeedGrid.module("library");
-    if (opener.isConnected) openLibrary();
+    if (!opener.isConnected) return;
+    if (!opened) return void openLibrary();
+    element.replaceChildren(...opened);
+    SeedGrid.askLibrary();
   }
+
+  SeedGrid.closeLibrary = () => {
+    opened = [...element.childNodes];
+    element.replaceChildren(opener);
+    scrollTo({ top: 0 });
+    byId("sg-library-open").focus();
+  };
 
   opener.addEventListener("click", unfold);
   byId("sg-library-open").addEventListener("click", async () => {

@@ -93,7 +93,8 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     for (const part of [tags.node, tools]) part.hidden = chosen.size === 0;
     all.textContent = text(isFull() ? "library_none" : "library_all");
     remove.textContent = text(isTrash() ? "library_restore" : "library_remove");
-    count.textContent = text("library_selected", { number: chosen.size });
+    const number = items().reduce((sum, item) => sum + (item.count ?? 1), 0);
+    count.textContent = text(number > chosen.size ? "library_selected_works" : "library_selected", { number, works: chosen.size });
     tags.show(items());
     favourite.setAttribute("aria-pressed", String(areLoved()));
     compare.disabled = chosen.size < 2 || items().some((item) => item.lost);

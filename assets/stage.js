@@ -4,6 +4,7 @@ import { SeedGrid } from "./base.js";
 
 (() => {
   const element = SeedGrid.byId("sg-stage");
+  const SUBTLE_PERCENT = 20;
   const pick = (data) => SeedGrid.ask("pick", data);
   const example = (data) => SeedGrid.turn("example", data);
   const { make, text, icon, byId } = SeedGrid;
@@ -193,7 +194,8 @@ import { SeedGrid } from "./base.js";
     const mark = state.lost ? "picture_gone" : state.trashed ? "picture_trashed" : null;
     node.dataset.mark = mark ?? "";
     cell.mark.textContent = mark ? text(mark) : "";
-    cell.caption.textContent = state.words || (state.mix ? text("mix_share", state.mix) : "");
+    const mixed = state.mix && text(state.mix.percent > SUBTLE_PERCENT ? "mix_strong" : "mix_subtle", { number: cell.index + 1 });
+    cell.caption.textContent = state.words || mixed || "";
     cell.seed.replaceChildren();
     if (state.seed !== null && state.seed !== undefined) {
       if (state.locked) cell.seed.append(icon("lock"));
@@ -230,6 +232,7 @@ import { SeedGrid } from "./base.js";
       SeedGrid.refresh();
     });
     image.src = SeedGrid.own(`seedgrid/${source}`);
+    image.addEventListener("dragstart", ({ dataTransfer }) => state.file && dataTransfer.setData("DownloadURL", `image/png:${state.file}:${image.src}`));
     const isInPlace = cell.image && (state.state === "live" || cell.image.dataset.recipe);
     const put = () => {
       cell.image?.remove();

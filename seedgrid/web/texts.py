@@ -56,12 +56,12 @@ def choose_language(*wishes: str | None) -> str:
 
 
 def _labels(locale: Locale) -> dict[str, str]:
-    """The words, and of each field a sentence with what it does to a picture's bits."""
+    """The words, and of each field a sentence: also where it does not simply change pictures."""
     words = {**english().words, **locale.words}
     space = "" if locale.tag.startswith("zh") else " "
     about = {
         f"{row.name}_about": space.join(
-            filter(None, (words.get(f"{row.name}_info"), words[f"bits_{row.effect}"]))
+            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
         )
         for row in ON_PAGE
     }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 from steps import (
     Held,
+    OpenPage,
     cell,
     generate,
     ids,
     open_experts,
     prompt,
+    seeds,
     seeds_shown,
     set_steps,
     wait_for_new_round,
@@ -177,18 +179,32 @@ def test_the_settings_scroll_under_the_bar(page: Page) -> None:
 
 
 def test_experts_have_a_drawer_of_their_own(page: Page) -> None:
-    """An artist sees five settings; each says in a sentence what it does, and to the pixels."""
+    """An artist sees five settings; each says what it does, and where bits stay the same."""
     set_steps(page, 4)
     for row in ON_PAGE:
         if row.widget == "bar":
             continue
         field = page.locator(f"#sg-{row.id}")
         expect(field).to_be_visible(visible=not row.is_expert)
-        sentence = {"other": "pixels", "last": "last bits", "same": "no bit"}[row.effect]
+        sentence = {"other": "", "last": "last bits", "same": "no bit"}[row.effect]
         expect(field).to_contain_text(sentence)
     open_experts(page)
     expect(page.locator("#sg-expert-open")).to_have_attribute("aria-expanded", "true")
     expect(page.locator("#sg-determinism")).to_be_visible()
+
+
+def test_pasted_settings_of_other_tools_go_into_their_fields(open_page: OpenPage) -> None:
+    """What is no setting here stays where it was."""
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    expect(page.locator("#sg-shapes .sg-shape")).to_have_count(5)
+    text = "a fox --ar 16:9 --seed 41 --v 6"
+    page.evaluate("text => navigator.clipboard.writeText(text)", text)
+    prompt(page).fill("")
+    page.keyboard.press("Control+V")
+    expect(prompt(page)).to_have_value("a fox --v 6")
+    expect(seeds(page)).to_have_value("41")
+    wide = page.locator("#sg-shapes [data-ratio='16:9']")
+    expect(wide).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_shape_is_clicked_and_painted(page: Page) -> None:
