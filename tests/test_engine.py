@@ -403,6 +403,16 @@ def test_closing_stops_everything(make_recipes: MakeRecipes) -> None:
     assert caught.value.code == "engine_closed"
 
 
+def test_beginning_to_close_ends_what_waits(held: Engine, make_recipes: MakeRecipes) -> None:
+    """The command line follows its run to the end before it closes: nothing else would end it."""
+    running, waiting = (held.submit(plan_grid(make_recipes()), owner=who) for who in "ab")
+    wait_for(running, Started)
+    held.begin_to_close()
+    assert isinstance(list(waiting.events(SOON_S))[-1], Cancelled)
+    with pytest.raises(RunError):
+        held.submit(plan_grid(make_recipes()), owner="c")
+
+
 def test_a_forgotten_engine_does_not_keep_the_program_alive() -> None:
     """A script that ends without closing ends, and with a run in progress it ends soon, too."""
     code = (

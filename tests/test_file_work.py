@@ -64,7 +64,7 @@ ROUTES: Final = {
     **{f"/seedgrid/do/{action}": SMALL for action in ("back", "go", "stop", "pick", "favourite")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("note", "search", "open", "example")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "folder", "trash", "mark")},
-    **{f"/seedgrid/do/{action}": SMALL for action in ("offer", "advise")},
+    **{f"/seedgrid/do/{action}": SMALL for action in ("offer", "advise", "queue")},
 }
 """By what each address of ours is bounded; Gradio's are the four of the API (guard.py)."""
 

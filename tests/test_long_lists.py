@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Passport
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.export.sheets import blocks_of
-from seedgrid.web.serializers.rail import living, rail, rounds_of
+from seedgrid.web.serializers.rail import living, rounds_of
 
 
 def instructions(work: Callable[[], object]) -> int:
@@ -59,27 +59,6 @@ def entry_of(picture: int, parent: int | None, *, round_: int | None = None) -> 
         pixels_sha256="00" * 32,
         file_sha256="00" * 32,
     )
-
-
-def chain(size: int) -> tuple[Entry, ...]:
-    return tuple(entry_of(n, n - 1 if n else None) for n in range(size))
-
-
-def star(size: int) -> tuple[Entry, ...]:
-    return tuple(entry_of(n, 0 if n else None) for n in range(size))
-
-
-def show_rail(entries: Sequence[Entry]) -> Callable[[], object]:
-    return lambda: rail(0, living(rounds_of(entries), None), current=None, has_parent=False)
-
-
-class Letters:
-    """A tokenizer for which every letter is a token."""
-
-    def __call__(self, text: str, *, truncation: bool, max_length: int) -> SimpleNamespace:
-        assert truncation
-        ids = [letter for letter in text]  # noqa: C416 (each is looked at)
-        return SimpleNamespace(input_ids=["start", *ids[: max_length - 2], "end"])
 
 
 @pytest.mark.parametrize("text", ["steps 8, " * 40_000, "lora 1, " * 700, "a" * 5001])

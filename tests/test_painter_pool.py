@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from cluster_painters import DyingBackend, OtherBackend, Several
@@ -45,13 +44,6 @@ class Gate:
 
 def _hashes(entries: Sequence[object]) -> list[str]:
     return [entry.pixels_sha256 for entry in entries]  # type: ignore[attr-defined]
-
-
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
 
 
 def test_a_run_is_painted_by_all_and_is_the_same(make_recipes: MakeRecipes) -> None:

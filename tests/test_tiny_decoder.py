@@ -73,8 +73,8 @@ def test_live_pictures_show_it_and_kept_ones_never(
     assert decoder.is_dir()
     with Studio(str(sd), tmp_path / "library", placement=PLACEMENT) as studio:
         first, *_ = studio.start_grid(ASKED).result()
-        assert 0 < studio.engine.decoding_share(first.recipe) < 1
-        monkeypatch.setattr(studio.engine, "decoding_share", lambda _: 0.9)
+        assert 0 < studio.engine.speeds.decoding_share(first.recipe) < 1
+        monkeypatch.setattr(studio.engine.speeds, "decoding_share", lambda _: 0.9)
         live = studio.start_grid(replace(ASKED, prompt="a blue fox"), live=True)
         live.result()
         shown = [studio.engine.painted_live(live.owner, job.recipe.id) for job in live.jobs]

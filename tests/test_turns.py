@@ -127,7 +127,7 @@ def test_the_whole_queue_is_bounded_in_seconds(make_recipes: MakeRecipes) -> Non
     """Whoever they are and wherever from; the refusal says how long to wait."""
     backend = Gated()
     with bounded(backend, queue_s=10.0) as engine:
-        engine._shared.speeds.note(make_recipes()[0], 4.0)  # what one batch took
+        engine.speeds.note(make_recipes()[0], 4.0)  # what one batch took
         for owner in "ab":
             engine.submit(plan_grid(make_recipes()), owner=owner, address=owner)
         error = refusal(engine, make_recipes(), owner="c", address="c")
@@ -140,7 +140,7 @@ def test_one_request_is_bounded(make_recipes: MakeRecipes) -> None:
     """In estimated seconds; nothing of it is started."""
     with bounded(FakeBackend(), run_s=5.0) as engine:
         few = make_recipes(seeds=(1,), steps=1)
-        engine._shared.speeds.note(few[0], 6.0)
+        engine.speeds.note(few[0], 6.0)
         error = refusal(engine, few, owner="a")
         assert isinstance(error, InputError)
         assert error.code == "run_long"
@@ -224,7 +224,7 @@ def test_the_engine_tells_what_it_loaded_and_how_long_a_step_took(
     """The bounds know only what the painter tells."""
     with Engine(FakeBackend(), MemoryStore()) as engine:
         engine.submit(plan_grid(make_recipes(steps=4)), owner="a").result(SOON_S)
-        known = list(engine._shared.speeds._known.values())
+        known = list(engine.speeds._known.values())
         assert len(known) == 1
         assert known[0][0] > 0, "what is done once is told apart from a step"
-        assert list(engine._shared.speeds._loading) == [make_recipes()[0].model.id]
+        assert list(engine.speeds._loading) == [make_recipes()[0].model.id]

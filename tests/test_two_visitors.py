@@ -38,7 +38,7 @@ OF_NOBODY = (
     *("/seedgrid/opening/{number}.webp", "/seedgrid/models", "/seedgrid/models/{action}"),
     *("/seedgrid/models/file/{name}", "/seedgrid/drop"),
     *(f"/seedgrid/do/{each}" for each in ("offer", "advise", "portable", "example", "empty")),
-    *(f"/seedgrid/do/{each}" for each in ("folder", "search", "stop")),
+    *(f"/seedgrid/do/{each}" for each in ("folder", "search", "stop", "queue")),
 )
 """Addresses at which nobody's picture can be named."""
 

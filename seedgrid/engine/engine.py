@@ -16,6 +16,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
 from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, admit
 from seedgrid.engine.batches import Batches
@@ -195,8 +196,8 @@ class Engine:
     def active_runs(self, owner: str) -> tuple[Run, ...]:
         """Return what somebody asked for in earnest that goes on or waits, the oldest first."""
         with self._lock:
-            runs = [batches.run for batches in self._runs.values()]
-        return tuple(r for r in runs if r.owner == owner and r.is_active and not r.is_live)
+            runs = [batches.run for batches in self._active_runs()]
+        return tuple(run for run in runs if run.owner == owner and not run.is_live)
 
     def submit_task(
         self,
@@ -247,13 +248,10 @@ class Engine:
 
         self.submit_task(load).add_done_callback(self._note_warmth)
 
-    def known_s(self, recipes: Sequence[Recipe]) -> float | None:
-        """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
-        return self._shared.speeds.known_s(recipes)
-
-    def decoding_share(self, recipe: Recipe) -> float:
-        """Say which share of a batch like this one's went into decoding; 0 if unknown."""
-        return self._shared.speeds.decoding_share(recipe)
+    @property
+    def speeds(self) -> Speeds:
+        """How long pictures take here, as far as any were painted."""
+        return self._shared.speeds
 
     @property
     def load(self) -> Load:
@@ -273,10 +271,9 @@ class Engine:
     def begin_to_close(self) -> None:
         """Stop all runs, and take nothing more; waits for nothing."""
         with self._lock:
+            for batches in tuple(self._runs.values()):
+                batches.run.cancel()
             self._shared.queue.close()
-            runs = [batches.run for batches in self._runs.values()]
-        for run in runs:
-            run.cancel()
 
     def close(self) -> None:
         """Stop all runs, save what is finished, let go of the models.
@@ -375,7 +372,7 @@ class Engine:
         admit(
             asker,
             active,
-            wanted_s=self._shared.speeds.estimate_s(recipes),
+            wanted_s=self.speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
             bounds=self._bounds,
         )
@@ -399,7 +396,7 @@ class Engine:
 
     def _left_s(self, work: Work) -> float:
         left = work.recipes if isinstance(work, Task) else work.run.left
-        return self._shared.speeds.estimate_s(left)
+        return self.speeds.estimate_s(left)
 
     def _forget_old_runs(self) -> None:
         ended = [batches.run for batches in self._runs.values() if batches.run.has_ended]

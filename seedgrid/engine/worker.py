@@ -183,10 +183,7 @@ class Worker:
         cells = tuple(cell for cell in cells if cell not in known.cells)
         if not cells:
             return
-        try:
-            pictures = pictures_of(run, cells, self._paint_batch(run, cells))
-        finally:
-            self._painted_s = None
+        pictures = pictures_of(run, cells, self._paint_batch(run, cells))
         if run.is_live:  # Known from this moment: who asks for it in earnest waits for nothing.
             for cell, pixels in pictures:
                 decoder = run.placement.decoder
@@ -220,9 +217,12 @@ class Worker:
         _raise_if_cancelled(run)
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        self._painted_s = self._shared.speeds.estimate_s(recipes)
         watch, start_s = BatchWatch(run, cells, self.sign), time.monotonic()
-        outcomes = self._backend.paint(recipes, run.placement, watch)
+        self._painted_s = self._shared.speeds.estimate_s(recipes)
+        try:
+            outcomes = self._backend.paint(recipes, run.placement, watch)
+        finally:
+            self._painted_s = None
         self.sign()
         if not run.placement.decoder:
             elapsed_s, speeds = time.monotonic() - start_s, self._shared.speeds

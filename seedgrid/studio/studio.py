@@ -509,9 +509,9 @@ class Studio:
             SeedGridError: As `resolve`.
         """
         recipe = self.resolve(request, turbo=turbo)[0]
-        took_s = self.engine.known_s([recipe] * count)
+        took_s = self.engine.speeds.known_s([recipe] * count)
         if took_s and self._live_placement(recipe, self.placement).decoder:
-            took_s *= 1 - _TINY_SPARES * self.engine.decoding_share(recipe)
+            took_s *= 1 - _TINY_SPARES * self.engine.speeds.decoding_share(recipe)
         return took_s
 
     def is_busy_for_others(self, owner: str) -> bool:
@@ -522,7 +522,7 @@ class Studio:
         """Have live pictures decoded by a tiny decoder, where one is here and decoding is most."""
         is_spread = self.engine.num_painters > 0
         is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_spread)
-        if not is_plain or self.engine.decoding_share(recipe) < _MOST:
+        if not is_plain or self.engine.speeds.decoding_share(recipe) < _MOST:
             return placement
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 

@@ -106,7 +106,7 @@ def export_routes(answers: Answers) -> APIRouter:
         entry = await one(who, picture_id)
         if entry is None:
             return no_picture()
-        seconds = answers.studio.engine.known_s([entry.recipe])
+        seconds = answers.studio.engine.speeds.known_s([entry.recipe])
         return JSONResponse({"seconds": seconds, "steps": entry.recipe.num_inference_steps})
 
     @router.post("/film")
