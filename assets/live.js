@@ -130,7 +130,7 @@ shows.live = (value) => {
     if (isOn()) resume();
   } else if (value.number === asked?.number) { // else of a question that nobody waits for
     asked.waits = value.key === "live_paused_queue";
-    if (isLive()) shown = asked;
+    if (isLive() && [undefined, "live_shown"].includes(value.key)) shown = asked; // else it was refused, or waits
     if (value.key) say(value.key, value.data);
   }
 };

@@ -337,6 +337,33 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
         assert studio.engine.load.num_waiting == 0
 
 
+def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) -> None:
+    """Of one visitor's pages only the newest question waits; the other page hears that it waits."""
+    may_go = threading.Event()
+    backend = HeldBackend(lambda _recipes, _number: may_go.is_set())
+    heard: dict[int, object] = {}
+
+    async def listen(answers: Answers, number: int) -> None:
+        fields = FormPayload(prompt=f"a fox {number}", seeds="0-3")
+        async with aclosing(answers.live.on_generate(fields, number, ME)) as news:
+            async for each in news:
+                heard[number] = (each.live or {}).get("key")
+
+    async def ask(answers: Answers) -> None:
+        async with anyio.create_task_group() as group:
+            for number, num_waiting in enumerate((1, 2, 2), 1):
+                group.start_soon(listen, answers, number)
+                while answers.studio.engine.load.num_waiting < num_waiting:
+                    await anyio.sleep(0.01)
+            while heard.get(2) is None:
+                await anyio.sleep(0.01)
+            may_go.set()
+
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        anyio.run(ask, make_answers(studio))
+    assert heard == {1: "live_shown", 2: "live_paused_queue", 3: "live_shown"}
+
+
 def test_finished_is_told_of_what_is_kept(engine: Engine, make_recipes: MakeRecipes) -> None:
     """It was painted, only earlier: it is no memory of the library's."""
     engine.submit(plan_grid(make_recipes()), owner="me", live=True).result(SOON_S)

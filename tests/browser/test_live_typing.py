@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -247,6 +248,18 @@ def test_two_pages_each_follow_their_own_words(open_page: OpenPage, browser: Bro
             prompt(page).fill(f"{words} {(one, two, other).index(page)}")
     for number, page in enumerate((one, two, other)):
         wait_for_live(page, f"a cat {number}")
+
+
+def test_a_question_that_had_to_wait_is_asked_again(open_page: OpenPage) -> None:
+    """Though pictures of other words are shown meanwhile."""
+    live = switch_on(open_page(), "71-74")
+    prompt(live).fill("a fox at first")
+    wait_for_live(live, "a fox at first")
+    waits = json.dumps({"live": {"number": 2, "key": "live_paused_queue", "data": {}}})
+    body, kind = f"data: {waits}\n\n", "text/event-stream"
+    live.route("**/do/live-generate", lambda r: r.fulfill(body=body, content_type=kind), times=1)
+    prompt(live).fill("a fox later")
+    wait_for_live(live, "a fox later")
 
 
 def test_a_broken_connection_is_taken_up_again(open_page: OpenPage) -> None:

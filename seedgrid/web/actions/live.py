@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fastapi import Body
 
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import InputError, RunCancelled, SeedGridError
 from seedgrid.core.events import Finished, Missed, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
@@ -97,6 +97,8 @@ class Live:
 def _ended(number: int, run: Run) -> PageUpdate:
     try:
         run.given()
+    except RunCancelled:  # Another page of this visitor asked something newer.
+        return _said(number, "live_paused_queue")
     except SeedGridError as error:
         return _refused(number, error)
     return _said(number, "live_shown")
