@@ -208,7 +208,10 @@ export function openLibrary() {
   }
 
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
-  SeedGrid.askLibrary = () => head.isConnected && ask();
+  SeedGrid.askLibrary = (isOpened = false) => {
+    isNew ||= isOpened; // then it comes into sight
+    if (head.isConnected) ask();
+  };
   element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
   SeedGrid.shows.library = show;
   ask();

@@ -241,7 +241,7 @@ import "./live.js";
     if (!opener.isConnected) return;
     if (!opened) return void openLibrary();
     element.replaceChildren(...opened);
-    SeedGrid.askLibrary();
+    SeedGrid.askLibrary(true);
   }
 
   SeedGrid.closeLibrary = () => {

@@ -92,6 +92,7 @@ def write_script(folder: Path, entries: Sequence[Entry]) -> Path:
     return path
 
 
+@pytest.mark.sweep
 def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
     backend: DiffusersBackend,
     library: Library,

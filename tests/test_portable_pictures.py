@@ -95,6 +95,7 @@ def test_verify_knows_no_excuse(real: DiffusersBackend, recipes: tuple[Recipe, .
     assert [reason.code for reason in other.reasons] == ["portable_differs", "where"]
 
 
+@pytest.mark.sweep
 def test_the_script_of_a_portable_picture_says_that_it_needs_seedgrid(
     real: DiffusersBackend,
     recipes: tuple[Recipe, ...],

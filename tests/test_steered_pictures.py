@@ -158,6 +158,7 @@ def test_plain_diffusers_makes_them_again(sd: Path, made: dict[str, Entry], tmp_
         assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
 
 
+@pytest.mark.sweep
 def test_a_portable_script_steers_too(sd: Path, studio: Studio, tmp_path: Path) -> None:
     """With the arithmetic of SeedGrid, in a batch that is wider than the one that painted."""
     small = SMALL | {"num_inference_steps": 4}

@@ -87,14 +87,21 @@ def callback_call(
         return [np.asarray(each) for each in call([first.parent.prompt] * 4, switch)]
 
 
+WITH_WORDS = [each for each in FAMILIES if each not in ("ddpm", "ddim")]
 CASES = [
     *(("sd", solver, guidance) for solver in SOLVERS for guidance in (0.0, 5.0)),
-    *((name, None, guidance) for name in ("sdxl", "sd3", "lcm") for guidance in (0.0, 5.0)),
+    *((name, None, 5.0) for name in ("sdxl", "sd3", "lcm")),
+]
+SWEPT = [
+    *((name, None, 0.0) for name in ("sdxl", "sd3", "lcm")),
     *(("sdxl", solver, 5.0) for solver in SOLVERS[1:]),
 ]
 
 
-@pytest.mark.parametrize(("name", "solver", "guidance"), CASES)
+@pytest.mark.parametrize(
+    ("name", "solver", "guidance"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.sweep) for case in SWEPT)],
+)
 def test_hold_equals_diffusers_own_callback(
     backend: DiffusersBackend,
     model_folder: Callable[[str], Path],
@@ -115,7 +122,7 @@ def test_hold_equals_diffusers_own_callback(
     assert not np.array_equal(found, plain)
 
 
-@pytest.mark.parametrize("name", [each for each in FAMILIES if each not in ("ddpm", "ddim")])
+@pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
 def test_the_memory_of_the_way_changes_no_bit(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
@@ -206,7 +213,7 @@ def a_mask(folder: Path, seed: int, size: int = 64) -> str:
     return starts.keep(folder / "starts", mask)
 
 
-@pytest.mark.parametrize("name", [each for each in FAMILIES if each not in ("ddpm", "ddim")])
+@pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
 def test_outside_a_region_not_one_bit_differs(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
 ) -> None:

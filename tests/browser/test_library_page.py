@@ -69,8 +69,8 @@ def test_escape_and_a_button_close_the_library(page: Page) -> None:
     generate(page)
     for close in (lambda: page.click("#sg-library-close"), lambda: page.keyboard.press("Escape")):
         open_library(page)
-        page.locator("#sg-library input[type=search]").focus()
         page.wait_for_function("document.documentElement.classList.contains('sg-in-library')")
+        page.locator("#sg-library input[type=search]").focus()
         close()
         expect(page.locator("#sg-library .sg-library-closed")).to_be_visible()
         expect(page.locator("#sg-library-open")).to_be_focused()
