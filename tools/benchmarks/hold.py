@@ -39,7 +39,7 @@ def main() -> None:
                 for share in _SHARES:
                     name = f"hold {share:g}"
                     took.setdefault(name, []).append(_refinement_s(studio, grid[0], share))
-                os.environ["SEEDGRID_WAY_MB"] = "0"
+                os.environ["SEEDGRID_WAY_MB"] = "0.001"  # too little for any
                 grid = studio.grid(f"a lighthouse, forgotten {number}", "0-3", **sizes)
                 del os.environ["SEEDGRID_WAY_MB"]
                 forgotten_s = _refinement_s(studio, grid[1], 0.5)
