@@ -102,10 +102,11 @@ size.addEventListener("input", markShape);
 byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
   if (inputType !== "insertFromPaste") return;
   const [, across, down] = /\s--ar (\d{1,3}):(\d{1,3})\b/.exec(target.value) ?? [];
-  const [, seed] = /\s--seed (\d{1,10})\b/.exec(target.value) ?? [];
+  const [, number] = /\s--seed (\d{1,10})\b/.exec(target.value) ?? [];
+  const seed = Number(number) < NUM_SEEDS ? number : null;
   const shape = shapesBox.querySelector(`[data-ratio="${across}:${down}"]`);
   if (shape) write(size, shape.dataset.size);
-  if (Number(seed) < NUM_SEEDS) write(seeds, seed);
+  if (seed) write(seeds, seed);
   const rest = target.value.replace(shape ? /\s--ar \d{1,3}:\d{1,3}\b/ : "", "").replace(seed ? /\s--seed \d{1,10}\b/ : "", "");
   if (rest !== target.value) write(target, rest);
 });

@@ -215,6 +215,15 @@ def test_ended_live_runs_push_out_no_others(engine: Engine, make_recipes: MakeRe
     assert engine.run(run.id) is run
 
 
+def test_decoding_is_known_only_where_steps_were_told(make_recipes: MakeRecipes) -> None:
+    """A network tells tiles and no steps: nothing is learnt of it, least of all a share above 1."""
+    (recipe, *_), speeds = make_recipes(steps=1), Speeds()
+    speeds.note(recipe, 2.0, None, None)
+    assert speeds.decoding_share(recipe) == 0.0
+    speeds.note(recipe, 2.0, None, 1.5)
+    assert speeds.decoding_share(recipe) == 0.75
+
+
 def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecipes) -> None:
     """Of one step none is seen alone, and the first batch may be a slow one."""
     (recipe, *_), speeds = make_recipes(steps=1), Speeds()

@@ -58,16 +58,25 @@ class Speeds:
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
 
-    def note(self, recipe: Recipe, elapsed_s: float, step_s: float | None = None) -> None:
+    def note(
+        self,
+        recipe: Recipe,
+        elapsed_s: float,
+        step_s: float | None = None,
+        after_s: float | None = None,
+    ) -> None:
         """Learn from a batch that was painted; one of full width, whatever is wanted of it.
 
         Args:
             recipe: One of the batch.
             elapsed_s: How long all of it took.
             step_s: How long a step took; None where none was seen alone.
+            after_s: What came after its last step; None where no step was told.
         """
         if recipe.parent:  # What of it was remembered cannot be seen from here.
             return
+        if after_s is not None:
+            self._decoding[_key(recipe), num_steps_run(recipe)] = after_s / elapsed_s
         if step_s is None and recipe.start and recipe.scheduler == _RUNS_ALL:
             return  # Steps that were not run would be counted.
         key, num_steps = _key(recipe), num_steps_run(recipe)
@@ -105,14 +114,8 @@ class Speeds:
         known = self._known.copy()
         return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
 
-    def note_decoding(self, recipe: Recipe, share: float) -> None:
-        """Learn which share of a batch of the model's own decoder came after its last step."""
-        key = _key(recipe), num_steps_run(recipe)
-        before = self._decoding.get(key, share)
-        self._decoding[key] = before + _NEWEST * (share - before)
-
     def decoding_share(self, recipe: Recipe) -> float:
-        """Return which share of a batch like this one's goes into decoding; 0 if unknown."""
+        """Return which share of the last batch like this came after its steps; 0 if unknown."""
         return self._decoding.get((_key(recipe), num_steps_run(recipe)), 0.0)
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:

@@ -36,9 +36,9 @@ class BatchWatch:
         return (self._last_seen_s - seen_s) / (self._last.number - number)
 
     @property
-    def after_steps_s(self) -> float:
-        """How long ago the last step was done, in seconds."""
-        return time.monotonic() - self._last_seen_s
+    def after_steps_s(self) -> float | None:
+        """How long ago the last step was done, in seconds; None before any."""
+        return time.monotonic() - self._last_seen_s if self._last.number else None
 
     @property
     def cancelled(self) -> bool:

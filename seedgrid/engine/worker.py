@@ -225,9 +225,8 @@ class Worker:
             self._painted_s = None
         self.sign()
         if not run.placement.decoder:
-            elapsed_s, speeds = time.monotonic() - start_s, self._shared.speeds
-            speeds.note(recipes[0], elapsed_s, watch.step_s)
-            speeds.note_decoding(recipes[0], watch.after_steps_s / elapsed_s)
+            elapsed_s = time.monotonic() - start_s
+            self._shared.speeds.note(recipes[0], elapsed_s, watch.step_s, watch.after_steps_s)
         return outcomes
 
 

@@ -526,10 +526,6 @@ class Studio:
             return placement
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 
-    def active_runs(self, owner: str) -> tuple[Run, ...]:
-        """Return what somebody asked for in earnest that goes on or waits, the oldest first."""
-        return self.engine.active_runs(owner)
-
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""
         try:

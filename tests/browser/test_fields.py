@@ -203,6 +203,11 @@ def test_pasted_settings_of_other_tools_go_into_their_fields(open_page: OpenPage
     page.keyboard.press("Control+V")
     expect(prompt(page)).to_have_value("a fox --v 6")
     expect(seeds(page)).to_have_value("41")
+    page.evaluate("text => navigator.clipboard.writeText(text)", "an owl --seed 9999999999")
+    prompt(page).fill("")
+    page.keyboard.press("Control+V")
+    expect(prompt(page)).to_have_value("an owl --seed 9999999999")
+    expect(seeds(page)).to_have_value("41")
     wide = page.locator("#sg-shapes [data-ratio='16:9']")
     expect(wide).to_have_attribute("aria-pressed", "true")
 

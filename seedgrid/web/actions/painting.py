@@ -183,7 +183,7 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Say what else of this visitor's is painted or waits; stop one of those before."""
         snapshot = self._look(kept)
-        for run in self._studio.active_runs(snapshot.state.visitor):
+        for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
                 run.cancel()
         return PageUpdate(queue=snapshot.queue())

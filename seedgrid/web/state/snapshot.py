@@ -164,7 +164,7 @@ class Snapshot:
                 "done": len(run.finished),
                 "total": len(run.jobs),
             }
-            for run in self._studio.active_runs(self.state.visitor)
+            for run in self._studio.engine.active_runs(self.state.visitor)
             if not is_on_stage(run, self.state)
         ]
 
