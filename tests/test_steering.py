@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from seedgrid.core.way import Region, steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.storage import regions, starts
 
+BUNDLED = Path(__file__).resolve().parents[1] / "assets" / "model"
 STEPS, HELD = 8, 3
 SOLVERS = ("DDIM", "DPM++ 2M", "UniPC", "Euler a", "Heun")
 SWITCHED = {
@@ -284,6 +285,25 @@ def test_spread_is_a_pictures_own(
         plain = paint(backend, grid)
         np.testing.assert_array_equal(mixed[0], plain[0])
         assert all(not np.array_equal(*pair) for pair in zip(plain, found, strict=True))
+
+
+def test_spread_sets_seeds_apart_that_are_nearly_alike(
+    backend: DiffusersBackend, tmp_path: Path
+) -> None:
+    """Begun from one picture, four seeds of the bundled model differ more with it than without."""
+    start = starts.keep(tmp_path / "starts", np.full((256, 256, 3), 150, np.uint8))
+    settings = {"num_inference_steps": 8, "start": start, "strength": 0.4}
+    for words in ("a lighthouse in winter", "a house at night, Van Gogh"):
+        grid = recipes_for(backend, BUNDLED, (words,) * 4, width=256, height=256, **settings)
+        spread = [each.replace(spread=0.5) for each in grid]
+        assert distance(paint(backend, spread)) > 1.05 * distance(paint(backend, grid))
+
+
+def distance(pictures: Sequence[Pixels]) -> float:
+    """Return the mean distance of two pictures, in levels of 8 x 8 pixels together."""
+    small = [each.reshape(32, 8, 32, 8, 3).mean((1, 3)) for each in pictures]
+    pairs = itertools.combinations(small, 2)
+    return float(np.mean([np.sqrt(np.square(one - other).mean()) for one, other in pairs]))
 
 
 def test_a_stop_reaches_the_parent_that_is_painted_first(

@@ -138,8 +138,8 @@ class Recipe(Value):
         mask: SHA-256 of the pixels of the mask of the region that is painted; outside it every
             pixel is the parent's. White is painted; empty for the whole picture.
         feather: Over how many pixels, inside the region, it is mixed into the parent.
-        spread: In this share of the steps, the first ones, noise is added to the words as the
-            denoiser is given them, so that seeds differ more.
+        spread: In this share of the steps, the first ones, the words are moved by seeded noise as
+            the denoiser is given them, so that seeds differ more.
     """
 
     prompt: PromptText

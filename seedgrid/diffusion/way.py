@@ -25,8 +25,8 @@ from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.patch import replaced
 from seedgrid.storage import regions
 
-_SPREAD_STRENGTH: Final = 1.0
-"""The noise on the words, as a share of the deviation of their own values."""
+_SPREAD_STRENGTH: Final = 0.5
+"""How far words are moved, as a share of the distance of the farthest one from their mean."""
 _SPREAD_STREAM: Final = 0x53505244
 """A seed's noise on the words is that of this other seed, xor-ed, so that it is no part of its
 first noise."""
@@ -230,7 +230,12 @@ class Steering:
         ]
 
     def _spread(self, rows: Sequence[int], words: Any) -> Any:
-        """Add noise to the words of rows, what they are guided away from among them.
+        """Move the words of rows, what they are guided away from among them, by seeded noise.
+
+        All words of a picture are moved alike, along a random mixture of what sets them apart from
+        their mean: noise of each word's own cancels out where a denoiser looks at many of them, and
+        in any other direction there is nothing that a denoiser knows. The first word is left out of
+        the mixture: language models give it values that are a thousand times those of the others.
 
         Args:
             rows: Of the batch.
@@ -241,11 +246,13 @@ class Steering:
             for place in range(row, len(words), len(self._cells)):
                 own = words[place]
                 (generator,) = fresh_generators([self._cells[row].seed ^ _SPREAD_STREAM])
-                noise = torch.randn(own.shape, generator=generator, dtype=torch.float32)
                 values = own.float()
-                deviation = (values - values.mean()).square().mean().sqrt()
-                noise = noise.to(own.device) * deviation * _SPREAD_STRENGTH
-                spread[place] = (values + noise).to(own.dtype)
+                rest = values[min(1, len(values) - 1) :]
+                apart = rest - rest.mean(0)
+                noise = torch.randn(len(apart), generator=generator).to(own.device) @ apart
+                farthest = apart.square().sum(1).sqrt().amax()
+                far = _SPREAD_STRENGTH * farthest / noise.square().sum().sqrt().clamp_min(1e-6)
+                spread[place] = (values + noise * far).to(own.dtype)
         return spread
 
 
