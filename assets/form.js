@@ -38,13 +38,14 @@ SeedGrid.shows.offer = (offer) => {
   if (wanted && [...lists.model.options].some(({ value }) => value === wanted)) lists.model.value = wanted;
 };
 
-/** Choose in lists what they offer; another model offers other things, and is asked first. */
+/** Choose in lists; another model offers other things, and is asked first. What is not offered stands there, too: Generate says why not. */
 SeedGrid.choose = async (fields) => {
   if (fields.model && fields.model !== lists.model.value) await SeedGrid.offer(fields.model);
   for (const [name, list] of Object.entries(lists)) {
-    const isThere = [...list.options].some(({ value }) => value === fields[name]);
-    if (isThere && list.value !== fields[name]) {
-      list.value = fields[name];
+    const value = fields[name];
+    if (value && list.value !== value) {
+      if (![...list.options].some((option) => option.value === value)) list.add(new Option(value, value));
+      list.value = value;
       list.dispatchEvent(new Event("input", { bubbles: true }));
     }
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,18 @@ def test_a_dropped_file_that_is_neither_is_explained(
     assert shown.status is not None
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", "drop")
     assert (shown.state, shown.fields) == (None, None)
+
+
+def test_a_bundle_of_pictures_without_recipes_is_explained(
+    actions: LibraryActions, tmp_path: Path
+) -> None:
+    """It is no picture to begin from: what its pictures lack is said."""
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "red.png")
+    with zipfile.ZipFile(tmp_path / "red.zip", "w") as bundle:
+        bundle.write(tmp_path / "red.png", "red.png")
+    shown = actions.on_drop([upload(tmp_path, tmp_path / "red.zip", "x.zip")], ME)
+    assert shown.status is not None
+    assert shown.status["key"] == "error_picture_without_recipe"
 
 
 def test_a_dropped_photograph_is_what_the_next_grid_begins_from(

@@ -50,6 +50,16 @@ def test_a_mistake_is_explained_at_its_field(page: Page) -> None:
         box.fill(good)
 
 
+def test_a_link_with_a_scheduler_that_is_not_offered_is_refused_not_changed(
+    page: Page, address: str
+) -> None:
+    """The list shows what the link says, and Generate says what is wrong with it."""
+    page.goto(f"{address}?prompt=a+moon&scheduler=Nope")
+    expect(page.locator("#sg-scheduler select")).to_have_value("Nope")
+    page.click("#sg-generate")
+    expect(page.locator("#sg-scheduler [role=alert]")).to_contain_text("Nope")
+
+
 def test_another_models_offer_that_comes_late_changes_no_choice(page: Page) -> None:
     """What is chosen while it is asked for stays chosen."""
     set_steps(page, 2)

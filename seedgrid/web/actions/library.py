@@ -134,7 +134,8 @@ class LibraryActions:
                 _known_by_pixels(each, snapshot.library)
                 for each in islice(take_in(snapshot.library, [Path(file) for file in files]), most)
             ]
-            if taken and all(_is_plain(each) for each in taken):
+            is_bundle = any(file.lower().endswith(".zip") for file in files)
+            if taken and not is_bundle and all(_is_plain(each) for each in taken):
                 # It holds no recipe: it is kept to begin others from.
                 start = self._studio.take_start(Path(files[-1]), snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
