@@ -35,7 +35,6 @@ import "./live.js";
   for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
   for (const name of ["final", "final-4"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround({ upscaler: upscaler() })));
   on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
-  on("sg-back", () => SeedGrid.turn("back"));
   on("sg-again", () => begin("again"));
   on("sg-stop", () => SeedGrid.ask("stop"));
   for (const id of ["sg-prompt", "sg-seeds"]) {

@@ -1,5 +1,6 @@
 /* The lineage rail: every round of this work as a small grid, the picked pictures ringed, branches
-   drawn as lanes beside them. A click goes to that round. */
+   drawn as lanes beside them. A click goes to that round. This tab's other works are folded above and
+   below it, a line each, in the order in which they came; a click opens one again. */
 import { SeedGrid } from "./base.js";
 
 (() => {
@@ -7,6 +8,9 @@ import { SeedGrid } from "./base.js";
   const go = ({ round }) => SeedGrid.turn("go", { id: round });
   const { make, text, image, thumbUrl } = SeedGrid;
   const MOST_PX = 34; // for the lines
+  const MOST_WORKS = 20;
+  const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
+  let works = kept.recall() ?? []; // each by its last round here, with a picture of it and its words
   const list = make("ol", { class: "sg-rounds" });
   list.setAttribute("aria-label", text("rail_label"));
   element.replaceChildren(list);
@@ -17,19 +21,64 @@ import { SeedGrid } from "./base.js";
   function show(value) {
     if (value.epoch < current.epoch) return;
     current = value;
-    SeedGrid.allow("sg-back", value.has_parent);
-    const news = JSON.stringify([value.rounds, value.current]);
+    note(value);
+    SeedGrid.allow("sg-back", value.has_parent || Boolean(workBefore()));
+    const news = JSON.stringify([value.rounds, value.current, works]);
     if (news === shown) return;
     shown = news;
     // The pictures on the stage come first, and then the small ones here.
     Promise.resolve(SeedGrid.settled?.()).then(() => news === shown && draw(value));
   }
 
+  /** Note where this work was left, by the picture that is picked there, or was, or the first. */
+  function note({ rounds, current }) {
+    const { work } = SeedGrid.state();
+    const round = rounds.find(({ id }) => id === current);
+    if (!work || !round) return;
+    const { cells, picked } = SeedGrid.stageNow();
+    const ringed = round.cells.find(({ id }) => id && id === cells[picked]?.id);
+    const cell = ringed ?? round.cells.find((each) => each.picked) ?? round.cells.find(({ id }) => id);
+    const left = { work, round: current, picture: cell?.id ?? null, words: rounds[0].words };
+    const at = placeOfWork();
+    works = (at < 0 ? [...works, left] : works.with(at, left)).slice(-MOST_WORKS);
+    kept.keep(works);
+  }
+
+  const placeOfWork = () => works.findIndex(({ work }) => work === SeedGrid.state().work);
+  const workBefore = () => (placeOfWork() < 0 ? works.at(-1) : works[placeOfWork() - 1]);
+  const open = ({ round }) => SeedGrid.turn("load", { place: round });
+
+  /** To the round before; from a work's first one to the work before. */
+  async function back() {
+    const parts = await SeedGrid.turn("back");
+    const before = workBefore();
+    if (!parts?.stage && before) open(before);
+  }
+
+  /** Begin clean: no earlier work, no words. */
+  async function beginWork() {
+    works = kept.keep([]);
+    await SeedGrid.turn("load", { start: true });
+    SeedGrid.write(SeedGrid.inputOf("sg-prompt"), "");
+    SeedGrid.inputOf("sg-prompt").focus();
+  }
+
+  /** A work that is folded; one whose picture was deleted is none any more. */
+  function folded(left) {
+    const forget = () => ((works = kept.keep(works.filter((each) => each !== left))), button.parentNode.remove());
+    const button = make("button", { class: "sg-work", "aria-label": text("rail_work", left), title: left.words, "data-work": left.work, onclick: () => open(left) });
+    if (left.picture) button.append(image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget }));
+    button.append(make("bdi", { text: left.words }));
+    return make("li", {}, button);
+  }
+
   function draw(value) {
     const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
     gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
     list.style.setProperty("--sg-gutter", `${gutter}px`);
-    list.replaceChildren(...value.rounds.map((round) => item(round, value.current)));
+    const at = placeOfWork() < 0 ? works.length : placeOfWork();
+    const rounds = value.rounds.map((round) => item(round, value.current));
+    list.replaceChildren(...works.slice(0, at).map(folded), ...rounds, ...works.slice(at + 1).map(folded));
     if (lanes > 1) list.prepend(branches(value.rounds, gutter / lanes));
     ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
     reveal(list.querySelector("[aria-current]"));
@@ -42,7 +91,10 @@ import { SeedGrid } from "./base.js";
       cell.classList.toggle("sg-now-picked", cell.dataset.id === id);
     }
   }
-  document.addEventListener("sg-pick", (event) => ring(event.detail));
+  document.addEventListener("sg-pick", (event) => {
+    ring(event.detail);
+    if (current.epoch === SeedGrid.stageNow().epoch) note(current);
+  });
 
   /** Scroll the rail, and only the rail, until a round is in sight. */
   function reveal(round) {
@@ -85,7 +137,7 @@ import { SeedGrid } from "./base.js";
     svg.setAttribute("aria-hidden", "true");
     const rowOf = new Map(rounds.map((round, row) => [round.id, row]));
     const draw = () => {
-      const top = list.getBoundingClientRect().top;
+      const top = list.getBoundingClientRect().top - list.scrollTop;
       const middle = [...list.querySelectorAll(".sg-round")].map((node) => {
         const box = node.getBoundingClientRect();
         return box.top + box.height / 2 - top;
@@ -115,6 +167,8 @@ import { SeedGrid } from "./base.js";
     return node;
   }
 
+  SeedGrid.byId("sg-back").addEventListener("click", back);
+  SeedGrid.byId("sg-new").addEventListener("click", beginWork);
   SeedGrid.railNow = () => current;
   SeedGrid.shows.rail = show;
 })();

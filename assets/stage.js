@@ -6,6 +6,7 @@ import { SeedGrid } from "./base.js";
   const element = SeedGrid.byId("sg-stage");
   const SUBTLE_PERCENT = 20;
   const MANY = 10; // columns, in which a seed finds no room
+  const FEW = 4; // columns, below whose pictures words find room
   const pick = (data) => SeedGrid.ask("pick", data);
   const example = (data) => SeedGrid.turn("example", data);
   const { make, text, icon, byId } = SeedGrid;
@@ -140,8 +141,10 @@ import { SeedGrid } from "./base.js";
     const [width, height] = value.size;
     grid.classList.toggle("sg-table", Boolean(value.table));
     grid.classList.toggle("sg-many", columns > MANY);
+    grid.classList.toggle("sg-captioned", columns <= FEW && !value.table);
     cells.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
+    element.style.setProperty("--sg-rows", rows);
     byId("sg-page").style.setProperty("--sg-ratio", (columns * width) / (rows * height));
     element.style.setProperty("--sg-cell-ratio", width / height);
     const hasLost = value.cells.some((cell) => cell.lost);

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 from steps import (
     CELLS,
+    PICTURES,
     Held,
     OpenPage,
     cell,
@@ -43,6 +45,13 @@ MEET = """(selectors) => {
     const [a, b] = selectors.map((each) => document.querySelector(each).getBoundingClientRect());
     return a.right > b.left && b.right > a.left && a.bottom > b.top && b.bottom > a.top;
 }"""
+OVER_ART = """([words, pictures]) => {
+    const boxes = (selector) =>
+        [...document.querySelectorAll(selector)].map((e) => e.getBoundingClientRect());
+    const meet = (a, b) =>
+        a.bottom > b.top && b.bottom > a.top && a.right > b.left && b.right > a.left;
+    return boxes(words).filter((each) => boxes(pictures).some((picture) => meet(each, picture)));
+}"""
 SIDEWAYS = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -64,7 +73,7 @@ def test_the_pictures_use_the_room_of_a_large_window(open_page: OpenPage) -> Non
     """
     page = open_page()
     generate(page)
-    for width, height, least in ((1920, 1080, 470), (2560, 1440, 645), (1024, 768, 250)):
+    for width, height, least in ((1920, 1080, 445), (2560, 1440, 620), (1024, 768, 250)):
         page.set_viewport_size({"width": width, "height": height})
         box = cell(page, 0).bounding_box()
         assert box is not None
@@ -207,3 +216,15 @@ def test_on_a_phone_a_round_that_is_known_comes_into_sight_too(open_page: OpenPa
         expect(page.locator("#sg-stage")).to_be_in_viewport(ratio=0.5)
         page.click("#sg-back")
         expect(cell(page, 1)).to_have_attribute("data-picture-id", before[1])
+
+
+@pytest.mark.parametrize("size", [{"width": 390, "height": 844}, {"width": 1400, "height": 900}])
+def test_words_and_seed_stand_below_the_picture(open_page: OpenPage, size: dict[str, int]) -> None:
+    """In a grid of few nothing lies over a picture, nor are a picture's words over the next one."""
+    page = open_page(viewport=size)
+    generate(page)
+    refine(page, 1)
+    expect(page.locator("#sg-stage .sg-caption").first).not_to_be_empty()
+    covered = page.evaluate(OVER_ART, ["#sg-stage .sg-foot > :not(:empty)", PICTURES])
+    assert covered == []
+    assert not page.evaluate(MEET, ["[data-cell='3'] .sg-caption", "#sg-below"])

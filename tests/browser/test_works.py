@@ -1,0 +1,61 @@
+"""The works of one tab: earlier ones stay on the rail, folded, and Back leads to them."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+from steps import generate, ids, prompt, refine, wait_for_new_round, wait_for_turns, wait_until_done
+
+from seedgrid.core.prompts import GUIDE_PROMPT
+
+
+def test_earlier_works_stay_on_the_rail_and_back_leads_to_them(page: Page) -> None:
+    """Other seeds and other words begin a work below the ones before, which open again."""
+    generate(page)
+    refined = refine(page, 1)
+    page.click("#sg-next")
+    wait_for_new_round(page, refined)
+    prompt(page).fill("a boat")
+    boats = generate(page)
+    expect(_folded(page)).to_have_count(2)
+    expect(_folded(page).first).to_have_text(GUIDE_PROMPT)
+    _folded(page).first.click()
+    wait_for_new_round(page, boats)
+    assert ids(page) == refined, "it opens where it was left"
+    expect(prompt(page)).to_have_value(GUIDE_PROMPT)
+    page.go_forward()
+    page.go_back()
+    wait_for_turns(page)
+    assert ids(page) == boats, "the browser's own way is kept"
+    for _ in range(2):
+        page.click("#sg-back")
+        wait_for_turns(page)
+    wait_until_done(page)
+    assert ids(page) == refined
+    page.reload()
+    wait_until_done(page)
+    expect(_folded(page)).to_have_count(2)
+    expect(page.locator("#sg-back")).to_be_enabled()
+
+
+def test_a_new_work_begins_clean(page: Page) -> None:
+    """No earlier work is on the rail, no word in the prompt; the browser goes back all the same."""
+    fox = generate(page)
+    generate(page)
+    expect(_folded(page)).to_have_count(1)
+    page.click("#sg-new")
+    expect(prompt(page)).to_have_value("")
+    expect(prompt(page)).to_be_focused()
+    expect(page.locator("#sg-lineage :is(.sg-round, .sg-work)")).to_have_count(0)
+    expect(page.locator("#sg-back")).to_be_disabled()
+    prompt(page).fill("a boat")
+    generate(page)
+    expect(_folded(page)).to_have_count(0)
+    for _ in range(3):
+        page.go_back()
+        wait_for_turns(page)
+    wait_until_done(page)
+    assert ids(page) == fox
+
+
+def _folded(page: Page) -> Locator:
+    return page.locator("#sg-lineage .sg-work")
