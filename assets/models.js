@@ -143,7 +143,7 @@ function button(key, name, onclick, kind = "") {
 
 function hereRow(item, may) {
   const isUsed = item.id === chosen();
-  const badges = [isUsed && badge(say("in_use"), "used"), item.fits === false && badge(say("fits_not", { size: size(item.needs_bytes) }), "wrong"), lock(item.lock)];
+  const badges = [isUsed && badge(say("in_use"), "used"), item.fits === false && fitting(item), lock(item.lock)];
   const facts = item.problem
     ? [item.problem]
     : [item.family, !item.is_tested && say("family_untested"), item.size, item.formats.join(", "), size(item.num_bytes), item.licence || say("licence_none"), say(`kind_${item.kind}`)];
@@ -151,6 +151,12 @@ function hereRow(item, may) {
   const remove = may.change && item.deletable && button("delete", item.id, () => remove_(item), "sg-models-danger");
   const complete = may.change && item.lacks && button("configure", item.id, () => act("configure", item.id));
   return row(item.id, facts, badges.filter(Boolean), [complete, use, remove].filter(Boolean));
+}
+
+/** What it takes in each number format, and the first that fits. */
+function fitting({ needs, fitting: format }) {
+  const sizes = Object.entries(needs).map(([name, bytes]) => `${name} ${size(bytes)}`).join(", ");
+  return badge(say(format ? "fits_as" : "fits_not", { size: sizes, format }), format ? "quiet" : "wrong");
 }
 
 function lock(found) {

@@ -93,7 +93,7 @@ def test_a_matrix_and_its_sheet(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["grid", "a", "--steps", "many"], "--steps"),
         (["grid", "a", "--guidance", "1e38"], "1e+38"),
         (["grid", "a", "--width", "3"], "Lock width 3"),
-        (["grid", "a", "--dtype", "int8"], "“int8”"),
+        (["grid", "a", "--dtype", "int9"], "“int9”"),
         (["grid", "a", "--scheduler", "Magic"], "“Magic”"),
         (["grid", "a", "--determinism", "maybe"], "“maybe”"),
         (["grid", "a", "--model", "/no/such/model"], "/no/such/model"),

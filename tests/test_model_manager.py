@@ -150,9 +150,9 @@ def test_a_dropped_file_gets_its_configurations_and_no_weights(
 
 def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None:
     """The system would end the whole program."""
-    check_room("foxes", 1000, "float32")
+    check_room("foxes", lambda _: 1000, "float32")
     with pytest.raises(ModelError, match=r"needs 4000000\.0 GB of memory"):
-        check_room("foxes", 10**15, "float32")
+        check_room("foxes", lambda _: 4 * 10**15, "float32")
 
 
 def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(

@@ -78,7 +78,9 @@ def _say_line(managed: ManagedModel) -> None:
     if item.problem is not None:
         say(f"{item.id:<40} {item.problem}  {item.path}")
         return
-    fits = "" if managed.fits else f", needs {item.needs_bytes / 1e9:.1f} GB of memory: too much"
+    needs = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in item.needs.items())
+    advice = f"use --dtype {item.fitting}" if item.fitting else "too much"
+    fits = "" if managed.fits else f", needs GB of memory: {needs}: {advice}"
     licence = item.licence or "no licence told"
     family = item.family if item.is_tested else f"{item.family} (not tested here)"
     size, formats = f"{item.width}x{item.height}", "/".join(item.formats)
@@ -118,7 +120,8 @@ def _row(managed: ManagedModel) -> dict[str, Any]:
         "schedulers": card.schedulers,
         "weights_sha256": card.ref.weights_sha256,
         "formats": item.formats,
-        "needs_bytes": item.needs_bytes,
+        "needs_bytes": dict(item.needs),
+        "fitting": item.fitting,
         "fits": managed.fits,
         "lock_tested": lock.tested_at[:10] if lock else None,
         "lock_holds": lock.holds if lock else None,

@@ -84,10 +84,14 @@ def make_placement(settings: Mapping[str, Any]) -> Placement:
     return Placement(previews=False, **read_fields(rows, settings))
 
 
+_FLAGS: Final = {"dtype": ["--dtype", "--quantize"]}
+"""Options that have two names: a model is made smaller by a number format."""
+
+
 def _parameter(row: Field) -> inspect.Parameter:
     """The option of a field: `--NAME`, which is open unless it is given or has a default."""
     kind = row.value_type if row.default is not None else row.value_type | None
-    flag = [f"--{row.name}"] if row.value_type is bool else []
+    flag = [f"--{row.name}"] if row.value_type is bool else _FLAGS.get(row.name, [])
     option = typer.Option(*flag, help=row.help, metavar=row.metavar)
     return inspect.Parameter(
         row.name,

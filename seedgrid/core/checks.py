@@ -11,6 +11,7 @@ says which of them belongs to which setting.
 
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Final, TypeGuard, get_args
 
 from seedgrid.core.card import ModelCard
@@ -169,8 +170,11 @@ def _spelled(name: str) -> str:
 
 
 def check_dtype(dtype: str | None, card: ModelCard) -> str:
-    """Return the number format."""
-    return _one_of("dtype", dtype or card.dtype, get_args(DType))
+    """Return the number format; `int8` is the model's own, with most weights in 8 bits."""
+    wanted = f"int8-{card.dtype}" if dtype == "int8" else dtype or card.dtype
+    if wanted.startswith("int8-") and find_spec("sdnq") is None:
+        raise InputError("dtype_library", field="dtype", value=wanted)
+    return _one_of("dtype", wanted, get_args(DType))
 
 
 def check_determinism(level: str | None, _: ModelCard) -> str:

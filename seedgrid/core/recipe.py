@@ -41,7 +41,8 @@ LockWidth = Literal[1, 2, 4, 8, 16]
 """Threads cut a batch of three, five, six or seven pictures inside a picture, and the end of a part
 is rounded otherwise."""
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
-DType = Literal["float32", "bfloat16", "float16"]
+DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
+"""What is computed in; after `int8-`, with most weights kept in 8 bits."""
 Determinism = Literal["off", "seeded", "strict"]
 Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]

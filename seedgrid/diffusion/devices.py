@@ -44,7 +44,7 @@ def torch_dtype(dtype: DType) -> torch.dtype:
         "float32": torch.float32,
         "bfloat16": torch.bfloat16,
         "float16": torch.float16,
-    }[dtype]
+    }[dtype.removeprefix("int8-")]
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:

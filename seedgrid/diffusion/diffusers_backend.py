@@ -28,7 +28,7 @@ from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import Result, within_memory
 from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
-from seedgrid.diffusion.pipeline_cache import PipelineCache
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
@@ -37,6 +37,7 @@ from seedgrid.diffusion.probe_results import (
     keep_report,
     recall_report,
 )
+from seedgrid.diffusion.quantised import quantiser_of
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
 from seedgrid.diffusion.tiny_decoding import TinyDecoders
 from seedgrid.diffusion.way import Guide, Way
@@ -131,7 +132,7 @@ class DiffusersBackend:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement, watch)
             loaded.check_settings(recipe)
-            passport = current_passport(loaded.device, placement, bool(recipe.loras))
+            passport = _passport(recipe, loaded, placement)
             if recipe.is_portable:
                 check_portable(loaded.device, passport)
             return passport
@@ -152,7 +153,7 @@ class DiffusersBackend:
         guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=most)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
-            passport = current_passport(loaded.device, placement, bool(first.loras))
+            passport = _passport(first, loaded, placement)
             part.noise(lambda: loaded.preview.of_noise(recipes))
             contexts = self._contexts(first, passport, loaded.device, placement.decoder)
             found = paint_batch(recipes, loaded, part, contexts, guide)
@@ -231,3 +232,9 @@ class DiffusersBackend:
         if not decoder:
             return shortcuts
         return [partial(self._tiny_decoders.used_by, name=decoder, device=device), *shortcuts]
+
+
+def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
+    """Return the passport of what is painted now, with the libraries that only some need."""
+    quantiser = quantiser_of(recipe, loaded.files)
+    return current_passport(loaded.device, placement, bool(recipe.loras), quantiser)

@@ -23,9 +23,9 @@ _LIMITS_AT_START: Final = processor.limits_in_force(os.environ)
 
 
 def current_passport(
-    device: torch.device, placement: Placement, has_loras: bool = False
+    device: torch.device, placement: Placement, has_loras: bool = False, quantiser: str = ""
 ) -> Passport:
-    """Describe the computation that would run now; with LoRAs, what puts them in is part of it."""
+    """Describe the computation that would run now; with libraries that only some pictures need."""
     switches = determinism.in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")
@@ -49,7 +49,9 @@ def current_passport(
         vae_tiling=placement.vae_tiling,
         determinism={name: state for name, state in switches.items() if name not in precision},
     )
-    return passport.model_copy(update={"peft": _version_of("peft")}) if has_loras else passport
+    extras = {"peft": _version_of("peft")} if has_loras else {}
+    extras |= {quantiser: _version_of(quantiser)} if quantiser else {}
+    return passport.model_copy(update=extras)
 
 
 def device_name(device: torch.device) -> str:

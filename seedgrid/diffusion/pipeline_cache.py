@@ -26,6 +26,7 @@ from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.loading import reported_loading
 from seedgrid.diffusion.loras import add_loras
 from seedgrid.diffusion.previews import Preview, make_preview
+from seedgrid.diffusion.quantised import quantised_parts
 from seedgrid.models import registry
 from seedgrid.models.digests import states
 from seedgrid.models.families import Family
@@ -165,7 +166,8 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         quiet_diffusers(),
         reported_loading(files.num_parameters, dtype, watch),
     ):
-        pipeline = _read_pipeline(pipeline_class, files, dtype)
+        given = dict.fromkeys(files.absent) | quantised_parts(files, recipe)
+        pipeline = _read_pipeline(pipeline_class, files, dtype, given)
     with quiet_diffusers():  # It tells of each part for which a LoRA has no layers.
         add_loras(pipeline, recipe, loras)
     pipeline.set_progress_bar_config(disable=True)
@@ -198,15 +200,16 @@ def _pipeline_class(family: Family) -> Any:
             return getattr(diffusers, family.pipeline)
 
 
-def _read_pipeline(pipeline_class: Any, files: ModelFiles, dtype: torch.dtype) -> Any:
-    absent = dict.fromkeys(files.absent)
+def _read_pipeline(
+    pipeline_class: Any, files: ModelFiles, dtype: torch.dtype, given: dict[str, Any]
+) -> Any:
     if files.checkpoint is not None:
         return pipeline_class.from_single_file(
             str(files.checkpoint),
             config=str(files.folder),
             dtype=dtype,
             local_files_only=True,
-            **absent,
+            **given,
         )
     return pipeline_class.from_pretrained(
         files.folder,
@@ -214,7 +217,7 @@ def _read_pipeline(pipeline_class: Any, files: ModelFiles, dtype: torch.dtype) -
         variant=files.variant,
         use_safetensors=True,
         local_files_only=True,
-        **absent,
+        **given,
     )
 
 

@@ -20,7 +20,7 @@ import seedgrid
 from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
-from seedgrid.export.script import needs_model_path, requirements, script, starts_of
+from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
 from seedgrid.models import loras, registry, upscalers
 from seedgrid.models.shelf import BUNDLED
 from seedgrid.storage.files import open_atomically
@@ -79,6 +79,7 @@ def write_bundle(
         networks = [entry.recipe.upscaler for entry in entries if entry.recipe.upscaler]
         has_networks = any(upscalers.needs_spandrel(network) for network in networks)
         needed = [*(["peft"] if has_loras else []), *(["spandrel"] if has_networks else [])]
+        needed += sorted({quantiser_of(entry) for entry in entries} - {""})
         pins = requirements(passports.values(), *needed) + ("einops\n" if has_networks else "")
         _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())

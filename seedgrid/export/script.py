@@ -23,6 +23,7 @@ from seedgrid.core.text import is_hub_id, is_model_name, is_revision, library_re
 from seedgrid.diffusion import processor
 from seedgrid.diffusion.backend import DEVICE_KINDS, placement_of
 from seedgrid.models.families import FAMILIES, family_of
+from seedgrid.models.files import QUANTISERS
 from seedgrid.models.schedulers import TABLE
 from seedgrid.storage import starts
 
@@ -47,7 +48,9 @@ _NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
 # With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
 # made by it, and old ones have known holes.
 _REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "5.0"}
-_OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4"}
+_OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4", "sdnq": "0.2", "gguf": "0.19"}
+_QUANTISED: Final = "quantised_template.txt"
+_QUANTISED_MARK: Final = "    # <quantised>\n"
 
 
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
@@ -79,6 +82,8 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
     has_enlarged = any(entry.recipe.upscaler for entry in entries)
     tail = tail.replace(_ENLARGING_MARK, _template(_ENLARGING) if has_enlarged else "")
+    is_quantised = any(quantiser_of(entry) for entry in entries)
+    tail = tail.replace(_QUANTISED_MARK, _template(_QUANTISED) if is_quantised else "")
     is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
     tail = tail.replace(_STEERING_MARK, _template(_STEERING) if is_steered else "")
     tables = "".join(f"{name} = {pformat(rows, width=96)}\n" for name, rows in _tables().items())
@@ -122,7 +127,7 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
 
     Args:
         passports: Of the pictures.
-        besides: Of `peft` and `spandrel` those that some picture needs.
+        besides: Of the libraries that only some pictures need, those that these do.
     """
     lines = []
     found = [passport.model_dump() for passport in passports]
@@ -173,7 +178,9 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
     return {
         "model": recipe.model.id,
         "revision": recipe.model.revision if is_hub_id(recipe.model.id) else None,
-        "dtype": recipe.dtype,
+        "dtype": recipe.dtype.removeprefix("int8-"),
+        "is_int8": recipe.dtype.startswith("int8-"),
+        "quantiser": quantiser_of(entries[0]),
         "arithmetic": recipe.arithmetic,
         "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
         "start": recipe.start,
@@ -190,6 +197,13 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "passport": _script_passport(passport),
         "pictures": [_picture(entry) for entry in entries],
     }
+
+
+def quantiser_of(entry: Entry) -> str:
+    """Return the library that keeps a picture's weights in fewer bits; empty for none."""
+    told = entry.passport.model_dump()
+    is_int8 = entry.recipe.dtype.startswith("int8-")
+    return "sdnq" if is_int8 else next((name for name in QUANTISERS if name in told), "")
 
 
 def _nothing(_: str) -> Pieces:

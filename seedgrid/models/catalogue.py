@@ -11,8 +11,8 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal
@@ -21,12 +21,13 @@ from pydantic import BaseModel, ConfigDict
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import DType
 from seedgrid.models import registry
 from seedgrid.models.digests import known_digest
 from seedgrid.models.families import Configs
 from seedgrid.models.files import INDEX, ModelFiles, read_header
 from seedgrid.models.loras import may_be_lora
-from seedgrid.models.memory import choose_dtype, likely_device_type, weights_bytes
+from seedgrid.models.memory import choose_dtype, fits, likely_device_type
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
 from seedgrid.storage.cache import recall, remember_one
@@ -52,7 +53,8 @@ class Item:
         licence: As its card names it; empty where nothing says.
         width: Its native size in pixels, as `height`; 0 where it cannot be read.
         formats: The number formats of its weights, the most common first.
-        needs_bytes: About how much memory it takes, in the format that suits this machine.
+        needs: About how much memory it takes by number format, the one that suits this machine
+            first, in bytes.
         is_tested: Whether tests of SeedGrid's paint with its family.
         deletable: Whether `delete` takes it from the disk.
         weights_sha256: Its digest, where it is known already.
@@ -69,11 +71,16 @@ class Item:
     width: int = 0
     height: int = 0
     formats: tuple[str, ...] = ()
-    needs_bytes: int = 0
+    needs: Mapping[str, int] = field(default_factory=dict)
     is_tested: bool = True
     deletable: bool = False
     weights_sha256: str | None = None
     problem: ModelError | None = None
+
+    @property
+    def fitting(self) -> str | None:
+        """The first number format that fits into this machine's memory; None where none does."""
+        return next((name for name, needs in self.needs.items() if fits(needs)), None)
 
 
 class FirstModel(BaseModel):
@@ -181,7 +188,9 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
     except (KeyError, TypeError) as error:
         raise ModelError("model_damaged", value=item.id, file="config.json") from error
     dtype = choose_dtype(likely_device_type(), files.num_parameters)
-    weights = weights_bytes(files.num_parameters, dtype)
+    formats: tuple[DType, ...] = (dtype,)
+    if not files.quantiser and files.checkpoint is None:
+        formats = (dtype, "bfloat16", "int8-float32" if dtype == "float32" else "int8-bfloat16")
     decoding = width * height * files.family.decoding_bytes(files.configs)
     return replace(
         item,
@@ -190,7 +199,10 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
         width=width,
         height=height,
         formats=_formats(files),
-        needs_bytes=int(weights * _BESIDE_WEIGHTS + decoding),
+        needs={
+            each.partition("-")[0]: int(files.weights_bytes(each) * _BESIDE_WEIGHTS + decoding)
+            for each in formats
+        },
         weights_sha256=known_digest(files.files),
     )
 

@@ -11,17 +11,23 @@ import json
 import math
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import DType
 from seedgrid.models.digests import files_digest
 from seedgrid.models.families import Configs, Family, family_of
+from seedgrid.models.memory import weights_bytes
 from seedgrid.models.pipeline_source import package_folder
 
 SUFFIX: Final = ".safetensors"
+GGUF: Final = ".gguf"
+QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")
+"""What weights of fewer bits may be stored by: the libraries, by diffusers' names for them."""
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
 
 INDEX: Final = "model_index.json"
@@ -33,7 +39,7 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers"})
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor|Guidance")
 _SETTINGS: Final = (("Scheduler", "scheduler_config.json"), ("Guidance", "guider_config.json"))
 """What holds a component's configuration that is no `config.json`, by what its class is called."""
-_DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
+_DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", SUFFIX, GGUF)
 _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
 """What a pipeline paints with; other parts may be left empty, a safety checker for one."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
@@ -57,6 +63,7 @@ class ModelFiles:
         variant: The file name's part that diffusers calls variant, None for the plain files.
         files: Everything that is loaded, by its name within the folder.
         num_parameters: Over all weight files.
+        quantiser: The library of `QUANTISERS` by which weights are stored; empty for plain ones.
         checkpoint: The one file that holds all weights, where they are not in the folder.
         is_distilled: Whether its index says that it was made for few steps.
         absent: The components that diffusers must be told are missing on purpose.
@@ -71,6 +78,14 @@ class ModelFiles:
     checkpoint: Path | None = None
     absent: tuple[str, ...] = ()
     is_distilled: bool = False
+    quantiser: str = ""
+
+    def weights_bytes(self, dtype: DType) -> int:
+        """Return how much memory the weights take in a number format, about."""
+        if self.quantiser:
+            paths = [path for path in self.files.values() if path.suffix in (SUFFIX, GGUF)]
+            return sum(path.stat().st_size for path in paths)
+        return weights_bytes(self.num_parameters, dtype)
 
     def digest(self) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
@@ -113,7 +128,26 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         num_parameters=num_parameters,
         absent=tuple(name for name in family.may_lack if name not in components),
         is_distilled=index.get("is_distilled") is True,
+        quantiser=_quantiser(files, configs, folder),
     )
+
+
+def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str:
+    """Return the library by which weights are stored; empty where none is needed.
+
+    Raises:
+        ModelError: `model_quantiser`: it is none of ours; `model_library`: it is not installed.
+    """
+    stored = [config.get("quantization_config") for config in configs.values()]
+    found = [str(each.get("quant_method", "")) for each in stored if isinstance(each, dict)]
+    found += ["gguf" for path in files.values() if path.suffix == GGUF]
+    for name in found:
+        if name not in QUANTISERS:
+            known = {"method": name[:40], "choices": ", ".join(QUANTISERS)}
+            raise ModelError("model_quantiser", value=folder.name, **known)
+        if find_spec(name) is None:
+            raise ModelError("model_library", value=folder.name, library=name)
+    return found[0] if found else ""
 
 
 def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
@@ -285,7 +319,9 @@ def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]
     loaded = []
     for path in paths:
         match = VARIANT.search(path.name)
-        accepted = {variant} if path.suffix == ".safetensors" else {variant, None}
+        if path.suffix == GGUF and any(each.suffix == SUFFIX for each in paths):
+            continue  # The plain weights are there, too.
+        accepted = {variant} if path.suffix == SUFFIX else {variant, None}
         if path.suffix in _DIGESTED_SUFFIXES and (match[1] if match else None) in accepted:
             loaded.append(path)
     return loaded
@@ -293,7 +329,10 @@ def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]
 
 def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
     """Check a component's weight files and return their number of parameters."""
-    weights = [path for path in found if path.suffix == ".safetensors"]
+    weights = [path for path in found if path.suffix == SUFFIX]
+    quantised = [path for path in found if path.suffix == GGUF]
+    if quantised:
+        return _count_gguf(quantised, folder)
     if not weights:
         there = (folder / name).iterdir() if (folder / name).is_dir() else []
         pickles = [path.name for path in there if path.suffix in PICKLE_SUFFIXES]
@@ -308,6 +347,20 @@ def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
         if missing:
             raise ModelError("model_damaged", value=folder.name, file=f"{name}/{min(missing)}")
     return sum(count_parameters(read_header(path, folder.name)) for path in weights)
+
+
+def _count_gguf(found: Sequence[Path], folder: Path) -> int:
+    """Return the number of parameters in a GGUF file."""
+    if len(found) > 1:
+        raise ModelError("model_gguf", value=found[1].name)
+    if find_spec("gguf") is None:
+        raise ModelError("model_library", value=folder.name, library="gguf")
+    from gguf import GGUFReader
+
+    try:
+        return sum(int(tensor.n_elements) for tensor in GGUFReader(found[0]).tensors)
+    except Exception as error:
+        raise ModelError("model_damaged", value=folder.name, file=found[0].name) from error
 
 
 def _configs(folder: Path, components: dict[str, str]) -> Configs:

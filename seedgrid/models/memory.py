@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -25,26 +26,37 @@ _SHARE: Final = 0.9
 """Of the memory, what a model may take: the system needs some, too."""
 
 
+_SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
+"""Number formats that take less memory, the finest first, by the names that people choose."""
+
+
 def fits(needs_bytes: int) -> bool:
     """Tell whether a model that takes so much fits into this machine's memory."""
     return needs_bytes <= _SHARE * memory_bytes()
 
 
-def check_room(model: str, num_parameters: int, dtype: DType) -> None:
+def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
     """Refuse a model whose weights alone are more than this machine can hold, before it is loaded.
 
     The system would end the whole program otherwise. What is let go for it does not count: another
     model leaves before this one is read.
 
+    Args:
+        model: Its name.
+        needs: Tells how many bytes its weights take in a number format.
+        dtype: The one that is asked for.
+
     Raises:
-        ModelError: `model_memory`, or `model_memory_float32` where bfloat16 would do.
+        ModelError: `model_memory`, or `model_memory_format` where another format would do.
     """
-    wanted = weights_bytes(num_parameters, dtype)
+    wanted = needs(dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
     if wanted > own:
         sizes = {"wanted": f"{wanted / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
-        helps = dtype == "float32" and weights_bytes(num_parameters, "bfloat16") <= own
-        raise ModelError("model_memory_float32" if helps else "model_memory", value=model, **sizes)
+        helps = [name for name, each in _SMALLER.items() if needs(each) <= own]
+        if helps:
+            raise ModelError("model_memory_format", value=model, **sizes, format=helps[0])
+        raise ModelError("model_memory", value=model, **sizes)
 
 
 @cache
@@ -92,6 +104,8 @@ def choose_dtype(device_type: str, num_parameters: int) -> DType:
 
 def weights_bytes(num_parameters: int, dtype: DType) -> int:
     """Return how much memory so many numbers take."""
+    if dtype.startswith("int8-"):
+        return num_parameters
     return num_parameters * (4 if dtype == "float32" else 2)
 
 

@@ -20,7 +20,7 @@ from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
-from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
+from seedgrid.models.files import GGUF, INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import hub_cache, read_name, repository_folder
 from seedgrid.models.memory import check_room
 from seedgrid.models.shelf import BUNDLED, bundled_folder, own_folder
@@ -66,13 +66,15 @@ def find(model: str | None) -> Model:
         model: As the module says; None is `SEEDGRID_MODEL`, or the bundled model.
 
     Raises:
-        ModelError: `model_missing` with what to do, `model_name`, or `model_pickle`.
+        ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
     wanted = model or os.environ.get("SEEDGRID_MODEL") or BUNDLED
     if wanted == BUNDLED:
         return Model(id=BUNDLED, revision="local", path=bundled_folder())
     if len(wanted) > 1000 or not wanted.isprintable():
         raise ModelError("model_name", value=wanted[:80])
+    if Path(wanted).suffix == GGUF:
+        raise ModelError("model_gguf", value=Path(wanted).name)
     if Path(wanted).suffix in PICKLE_SUFFIXES:
         raise ModelError("model_pickle", value=Path(wanted).name, file=Path(wanted).name)
     local = _find_local(wanted)
@@ -92,7 +94,7 @@ def card_here(model: str | None) -> ModelCard:
             takes minutes.
     """
     found = find(model)
-    check_room(found.id, found.files.num_parameters, "bfloat16")
+    check_room(found.id, found.files.weights_bytes, "bfloat16")
     return found.card
 
 
@@ -121,7 +123,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     for model in models:
         try:
             if to_paint is not None:
-                check_room(model.id, model.files.num_parameters, to_paint)
+                check_room(model.id, model.files.weights_bytes, to_paint)
             if model.card.ref.weights_sha256 == ref.weights_sha256:
                 return model
             problem = ModelError("model_changed", value=ref.id)

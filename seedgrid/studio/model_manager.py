@@ -31,7 +31,6 @@ from seedgrid.models.loras import (
     lora_items,
     take_lora,
 )
-from seedgrid.models.memory import fits
 from seedgrid.models.single_file import configuration_source
 from seedgrid.models.tiny_decoders import decoder_for, is_decoder_here
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
@@ -213,7 +212,7 @@ class ModelManager:
 def _managed(item: Item) -> ManagedModel:
     return ManagedModel(
         item=item,
-        fits=fits(item.needs_bytes) if item.needs_bytes else None,
+        fits=item.fitting == next(iter(item.needs)) if item.needs else None,
         lock=newest_report(item.weights_sha256) if item.weights_sha256 else None,
     )
 

@@ -13,6 +13,7 @@ from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion import processor
 from seedgrid.locales import english
+from seedgrid.models.files import QUANTISERS
 from seedgrid.verify.comparison import Comparison
 
 _MAX_DIFFERENCE: Final = 2
@@ -43,6 +44,7 @@ class Reason(Notice):
 _ROUNDING: Final = frozenset(
     {
         *("torch", "diffusers", "transformers", "peft", "spandrel"),
+        *QUANTISERS,
         *("device", "device_name", "driver", "cpu_capability", "instruction_limits", "threads"),
         *("precision", "attention", "memory_format", "vae_slicing", "vae_tiling"),
         "determinism.onednn",
