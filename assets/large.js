@@ -1,6 +1,7 @@
-/* The large view: one picture as large as the window, arrows to the others of the grid, and what one
-   does with it: pick, favourite, save, refine. Picking here is picking on the stage. */
+/* The large view: one picture as large as the window and closer, arrows to the others of the grid, and what
+   one does with it: pick, favourite, save, refine. Picking here is picking on the stage. */
 import { SeedGrid } from "./base.js";
+import { pan } from "./pan.js";
 import { arrows, compare, copyLink, overlay } from "./zoom.js";
 
 const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
@@ -28,8 +29,17 @@ function open(first) {
   const figure = make("figure");
   const tools = make("div", { class: "sg-zoom-tools" });
   const [before, after] = arrows(go);
-  const dialog = overlay("zoom", figure, before, after);
+  const sizes = [["fit", null], ["whole", 1], ["fourfold", 4]].map(([name, size]) => tool(name, `zoom_${name}`, false, () => near.to(size)));
+  const full = tool("full", "zoom_full", null, () => (document.fullscreenElement ? document.exitFullscreen() : dialog.requestFullscreen()));
+  const dialog = overlay("zoom", figure, before, after, make("div", { class: "sg-zoom-sizes" }, ...sizes, full));
   dialog.setAttribute("aria-label", text("zoom"));
+  const near = pan(dialog, { changed: sayNear, swiped: go });
+
+  /** Press the button of the size that is seen. */
+  function sayNear(size, scale) {
+    const at = scale === 1 ? 0 : [1, 4].findIndex((each) => Math.abs(each - size) < 0.01) + 1 || -1;
+    sizes.forEach((each, place) => each.setAttribute("aria-pressed", String(place === at)));
+  }
 
   redraw = (wanted = at) => {
     const stage = SeedGrid.stageNow();
@@ -40,7 +50,10 @@ function open(first) {
     dialog.style.setProperty("--sg-cell-ratio", width / height);
     const had = tools.contains(document.activeElement) ? document.activeElement.dataset.tool : null;
     tools.replaceChildren(...buttons(cell, stage));
-    if (figure.dataset.id !== cell.id) figure.replaceChildren(picture(cell), caption(cell, stage), tools);
+    if (figure.dataset.id !== cell.id) {
+      figure.replaceChildren(picture(cell), caption(cell, stage), tools);
+      near.to(null);
+    }
     figure.dataset.id = cell.id;
     if (had) tools.querySelector(`[data-tool="${had}"]`)?.focus();
     for (const each of [before, after]) each.hidden = stage.cells.filter(isShown).length < 2;
@@ -82,24 +95,13 @@ function open(first) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step) go(step);
   });
-  swipe(dialog, go);
   redraw(first);
 }
 
 const paintOver = ({ id }, [width, height]) => SeedGrid.module("brush").then(({ brush }) => brush({ id, width, height }));
 
-/** On a phone a finger goes on to the next picture. */
-function swipe(dialog, go) {
-  let from = null;
-  dialog.addEventListener("touchstart", (event) => (from = event.touches[0].clientX), { passive: true });
-  dialog.addEventListener("touchend", (event) => {
-    const way = event.changedTouches[0].clientX - from;
-    if (Math.abs(way) > 50) go(way < 0 ? 1 : -1);
-  });
-}
-
 function picture(cell) {
-  return image(pictureUrl(cell.id), false, { alt: cell.prompt });
+  return image(pictureUrl(cell.id), false, { alt: cell.prompt, class: "sg-pan", draggable: "false" });
 }
 
 function caption(cell, stage) {

@@ -1,6 +1,7 @@
-/* The overlays: one picture against its parent, and for others (the large view, the list of keys)
-   whatever they hand over. */
+/* The overlays: one picture against its parent or beside three others, and for others (the large view, the
+   list of keys) whatever they hand over. */
 import { SeedGrid } from "./base.js";
+import { pan } from "./pan.js";
 
 const { make, text, icon, image, words, pictureUrl, thumbUrl } = SeedGrid;
 
@@ -56,6 +57,21 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
       redraw();
     },
   });
+  const side = make("div", { class: "sg-side", hidden: "" }, ...[now, ...others].slice(0, 4).map(framed));
+  const beside = make("button", {
+    class: "sg-toggle",
+    "data-tool": "beside",
+    "aria-pressed": "false",
+    text: text("compare_beside"),
+    onclick: () => {
+      frame.hidden = side.hidden;
+      side.hidden = !side.hidden;
+      for (const part of [caption, toggle, names.firstElementChild, names.lastElementChild]) part.hidden = frame.hidden;
+      beside.setAttribute("aria-pressed", String(frame.hidden));
+      near.to(null);
+    },
+  });
+  const near = pan(side);
   const choices = others.map((other) => thumbOf(other, () => against(other)));
   function against(other) {
     before.src = pictureUrl(other.id);
@@ -67,11 +83,12 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
     "div",
     { class: "sg-compare-names" },
     make("span", { class: "sg-compare-others" }, ...choices),
-    toggle,
+    make("span", { class: "sg-compare-ways" }, toggle, beside),
     make("span", { text: text("compare_after") }),
   );
+  side.style.setProperty("--sg-cell-ratio", now.width / now.height);
   against(others[0]);
-  overlay("compare", make("figure", {}, caption, frame, names));
+  overlay("compare", make("figure", {}, caption, frame, side, names));
   range.focus();
 };
 
@@ -83,6 +100,9 @@ function othersOf(now) {
   );
   return [...parent, ...beside];
 }
+
+/** One of several that one looks at together: what is seen of one is seen of all. */
+const framed = ({ id, prompt }) => make("div", {}, make("img", { src: pictureUrl(id), alt: prompt ?? "", class: "sg-pan", draggable: "false" }));
 
 function thumbOf(other, choose) {
   const button = make("button", { title: other.prompt, "aria-label": other.prompt, onclick: choose });

@@ -121,7 +121,9 @@ def import_(
                 complain(f"{taken.name}: {taken.error}")
                 continue
             num_taken += 1
-            if json:
+            if taken.work:
+                _bring_back(studio, taken, is_json=json)
+            elif json:
                 say_json(_taken_row(taken))
             elif taken.start is not None:
                 say(f"{taken.name}: kept, for the pictures that were begun from it")
@@ -132,6 +134,19 @@ def import_(
                 say(f"{taken.name}: {'taken in' if taken.is_new else 'known already'}")
     if num_failed:
         raise typer.Exit(1 if num_taken else 2)
+
+
+def _bring_back(studio: Studio, taken: Taken, *, is_json: bool) -> None:
+    """Paint what a poster tells of, and say how it compares."""
+    run = studio.start_work(taken.work)
+    num_made = len(run.result()) if run else 0
+    num_differing = len(run.differing) if run else 0
+    for notice in run.notices if run else ():
+        complain(str(notice))
+    if is_json:
+        say_json({"source": taken.name, "painted": num_made, "differing": num_differing})
+    else:
+        say(f"{taken.name}: {num_made} of {len(taken.work)} painted, {num_differing} differ")
 
 
 def _taken_row(taken: Taken) -> dict[str, Any]:

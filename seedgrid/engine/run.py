@@ -121,8 +121,14 @@ class Run:
 
     @property
     def lineage(self) -> Lineage:
-        """That of the first job; work, round and parent are those of all of them."""
+        """That of the first job; those of its round have the same work, round and parent."""
         return self.jobs[0].lineage
+
+    @property
+    def round_cells(self) -> tuple[int, ...]:
+        """The cells of its first job's round: all of them, but where it brings back a work."""
+        round_id = self.lineage.round_id
+        return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
     @property
     def state(self) -> State:

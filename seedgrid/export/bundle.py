@@ -14,13 +14,14 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import seedgrid
 from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
+from seedgrid.formats.work_text import described
 from seedgrid.models import loras, registry, upscalers
 from seedgrid.models.shelf import BUNDLED
 from seedgrid.storage.files import open_atomically
@@ -69,7 +70,10 @@ def write_bundle(
             _write(bundle, f"starts/{sha256}.png", data, packed=False)
         for name, weights in files.items():
             _copy(bundle, name, weights)
-        recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
+        recipes = [
+            {"picture": name} | described(entry)
+            for entry, name in zip(entries, members, strict=True)
+        ]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
         _write(bundle, "recipes.json", _json(recipes))
@@ -122,17 +126,6 @@ def _own_model(entries: Sequence[Entry]) -> Path | None:
         return registry.find_recorded(first).files.folder
     except ModelError:
         return None  # A later release has another one: reproduce.py asks for the folder.
-
-
-def _described(entry: Entry, name: str) -> dict[str, Any]:
-    return {
-        "picture": name,
-        "recipe_id": entry.recipe.id,
-        "recipe": entry.recipe.model_dump(mode="json"),
-        "lineage": entry.lineage.model_dump(mode="json"),
-        "passport": entry.passport.digest,
-        "pixels_sha256": entry.pixels_sha256,
-    }
 
 
 def _picture_bytes(entry: Entry) -> bytes:

@@ -27,6 +27,7 @@ _PAPER: Final = "#ffffff"
 _FAINT: Final = "#d8d8de"
 _CHOSEN: Final = "#d9480f"
 _INK: Final = "#1b1b1f"
+_QUIET: Final = "#6b6b73"
 
 _INTER: Final = assets_folder() / "fonts" / "inter.woff2"
 # Inter holds no Chinese or Korean: these are what systems bring, the first that is there is used.
@@ -67,8 +68,8 @@ class Block:
     cells: tuple[Cell, ...]
 
 
-def draw(blocks: Sequence[Block], *, columns: int) -> Image.Image:
-    """Draw blocks one under the other; each picture is opened when it is drawn.
+def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Image:
+    """Draw blocks one under the other, and a line below; each picture is opened when it is drawn.
 
     Raises:
         InputError: `sheet_large`: it is too large with the smallest pictures, too.
@@ -84,6 +85,8 @@ def draw(blocks: Sequence[Block], *, columns: int) -> Image.Image:
             place = (_MARGIN + column * (cell_px + _GAP), top + row * _row_px(cell_px))
             _draw_cell(page, cell, place, cell_px)
         top += -(-len(block.cells) // columns) * _row_px(cell_px) + _GAP
+    lines = wrap(footer, _CAPTION_PX, width - 2 * _MARGIN, 1)
+    write(page, (_MARGIN, height - _MARGIN), lines, _CAPTION_PX, _CAPTION_LINE, _QUIET)
     return page
 
 
@@ -150,13 +153,18 @@ def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
 
 
 def write(
-    image: Image.Image, place: tuple[int, int], lines: Sequence[str], size_px: int, line_px: int
+    image: Image.Image,
+    place: tuple[int, int],
+    lines: Sequence[str],
+    size_px: int,
+    line_px: int,
+    colour: str = _INK,
 ) -> None:
     """Write lines from their left upper corner, each in a font that has its letters."""
     pencil, (left, top) = ImageDraw.Draw(image), place
     for number, line in enumerate(lines):
         font = font_for(line, size_px)
-        pencil.text((left, top + number * line_px), line, font=font, fill=_INK)
+        pencil.text((left, top + number * line_px), line, font=font, fill=colour)
 
 
 def font_for(text: str, size_px: int) -> Font:

@@ -1,7 +1,8 @@
 """Several pictures in one PNG file: a plain grid, a contact sheet with words, the poster of a work.
 
 Several rounds of one work are a poster, one block a round with where it came from and what was
-changed; everything else is a grid.
+changed; everything else is a grid. The pictures of one work bring their recipes along, as a text:
+who takes the file in gets the whole tree back, painted again.
 
     write_sheet(library.work(work_id), Path("poster.png"))
 """
@@ -23,8 +24,10 @@ from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.export.drawing import Block, Cell, draw
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import MARK_KEY, mark_text
+from seedgrid.formats.work_text import WORK_KEY, write_work
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import open_atomically
+from seedgrid.storage.metadata import MAX_METADATA_BYTES
 
 _SOFTWARE: Final = "SeedGrid sheet"
 _COMPRESS_LEVEL: Final = 1
@@ -49,9 +52,19 @@ def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -
     if path.suffix.lower() != ".png":
         raise InputError("sheet_suffix", field="sheet", value=path.name)
     blocks, columns = blocks_of(entries, language)
-    page = draw(blocks, columns=columns)
+    work = _work_of(entries)
+    footer = sheet_word("brings", language) if work else ""
+    page = draw(blocks, columns=columns, footer=footer)
     with open_atomically(path) as file:
-        _save(file, page, has_start=any(entry.recipe.kept_pixels for entry in entries))
+        _save(file, page, has_start=any(entry.recipe.kept_pixels for entry in entries), work=work)
+
+
+def _work_of(entries: Sequence[Entry]) -> str:
+    """Return what brings a work back; nothing for several, or where it would not be read."""
+    if len({entry.lineage.work_id for entry in entries}) > 1:
+        return ""
+    text = write_work(entries)
+    return text if len(text.encode()) <= MAX_METADATA_BYTES // 2 else ""
 
 
 def write_grid(
@@ -95,8 +108,10 @@ def is_sheet(path: Path) -> bool:
     return texts.get("Software") == _SOFTWARE and png.CHUNK_KEY not in texts
 
 
-def _save(file: BinaryIO, image: Image.Image, *, has_start: bool) -> None:
+def _save(file: BinaryIO, image: Image.Image, *, has_start: bool, work: str = "") -> None:
     texts = PngInfo()
+    if work:
+        texts.add_itxt(WORK_KEY, work, zip=True)
     texts.add_text("Software", _SOFTWARE)
     texts.add_itxt(MARK_KEY, mark_text(has_start=has_start))
     image.save(file, "PNG", compress_level=_COMPRESS_LEVEL, pnginfo=texts)

@@ -28,6 +28,7 @@ from seedgrid.core.recipe import Lora
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, read_foreign
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
+from seedgrid.formats.work_text import WORK_KEY, WorkPicture, read_work
 from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
 from seedgrid.storage.metadata import is_photo
@@ -58,7 +59,7 @@ _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What became of one file: exactly one of `entry`, `imported`, `start`, `error` is there.
+    """What became of one file: one of `entry`, `imported`, `start`, `work`, `error` is there.
 
     Attributes:
         name: The file's path, or its name inside a bundle.
@@ -66,6 +67,7 @@ class Taken:
         is_new: Whether it was not in the library before.
         imported: A picture of another tool, as a request; it is not kept.
         start: Of a bundle: what its pictures were begun from, by the SHA-256 of its pixels.
+        work: A poster: what it says of the pictures of a work, which are not in it.
         error: Why the file gave neither.
     """
 
@@ -74,6 +76,7 @@ class Taken:
     is_new: bool = False
     imported: Imported | None = None
     start: str | None = None
+    work: tuple[WorkPicture, ...] = ()
     error: InputError | None = None
 
 
@@ -117,10 +120,18 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
                 raise
             if (start := _START.search(name)) is not None:
                 return _keep_start(library, name, data, start[1])
+            if WORK_KEY in (texts := png.read_texts(data)):
+                return Taken(name=name, work=_work_in(texts[WORK_KEY]))
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
         return _keep(library, name, data, record)
     except InputError as error:
         return Taken(name=name, error=error)
+
+
+def _work_in(text: str | None) -> tuple[WorkPicture, ...]:
+    if text is None:
+        raise PictureError("picture_text", value=WORK_KEY)
+    return read_work(text)
 
 
 def _printable(path: Path) -> str:

@@ -195,9 +195,19 @@ def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
     Raises:
         PictureError: `start_missing`.
     """
-    for digest in {digest for recipe in recipes for digest in recipe.kept_pixels}:
-        if not (library.starts / f"{digest}.png").is_file():
-            raise PictureError("start_missing", value=digest[:12])
+    for recipe in recipes:
+        for digest in recipe.kept_pixels:
+            if not _is_kept(digest, library):
+                raise PictureError("start_missing", value=digest[:12])
+
+
+def has_starts(recipe: Recipe, library: Library) -> bool:
+    """Tell whether a library holds what a recipe begins from."""
+    return all(_is_kept(digest, library) for digest in recipe.kept_pixels)
+
+
+def _is_kept(digest: str, library: Library) -> bool:
+    return (library.starts / f"{digest}.png").is_file()
 
 
 def is_id(picture: str | Path) -> bool:

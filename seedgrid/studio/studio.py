@@ -37,6 +37,7 @@ from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
+from seedgrid.formats.work_text import WorkPicture
 from seedgrid.storage import starts
 from seedgrid.studio.pictures import (
     AnyMask,
@@ -46,6 +47,7 @@ from seedgrid.studio.pictures import (
     Seeds,
     check_starts,
     find_picture,
+    has_starts,
     is_id,
     keep_start,
     read_seeds,
@@ -447,6 +449,26 @@ class Studio:
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         expected = [entry.pixels_sha256 for entry in entries]
         return self._submit(jobs, (), {**options, "fresh": True}, expected=expected)
+
+    def start_work(self, work: Sequence[WorkPicture], **options: Unpack[RunOptions]) -> Run | None:
+        """Start what a poster tells of, each picture at its own place.
+
+        It is compared with what it was. None where the library has all of it. What was begun from
+        pictures that are not here is left out, which is told.
+        """
+        library = options.get("library") or self.library
+        known = {entry.id for entry in library.work(work[0].lineage.work_id)}
+        missing = [each for each in work if each.lineage.picture_id not in known]
+        for digest in {digest for each in missing for digest in each.recipe.kept_pixels}:
+            if (begun := library.with_pixels(digest)) is not None and not begun.lost:
+                self.take_start(begun, library)
+        cells = [each for each in missing if has_starts(each.recipe, library)]
+        if not missing:
+            return None
+        left_out = len(missing) - len(cells)
+        jobs = [Job(recipe=each.recipe, lineage=each.lineage) for each in cells or missing]
+        notices = (Notice("work_partly", number=left_out),) if left_out else ()
+        return self._submit(jobs, notices, options, expected=[c.pixels_sha256 for c in cells])
 
     # What is known, without painting.
 

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import httpx
 from playwright.sync_api import Page, expect
-from steps import CELLS, cell, generate, ids, prompt, refine, seeds, wait_for_new_round
+from steps import (
+    CELLS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    seeds,
+    status,
+    wait_for_new_round,
+    wait_until_done,
+)
 
 from seedgrid.formats import png
 
@@ -109,3 +122,26 @@ def test_a_tree_is_looked_at(page: Page) -> None:
     with page.expect_download() as download:
         film.locator("a").click()
     assert download.value.suggested_filename == f"seedgrid-film-{wanted[:8]}.webp"
+
+
+def test_a_poster_brings_a_work_back_on_anybodys_page(
+    page: Page, open_page: OpenPage, elsewhere: str, tmp_path: Path
+) -> None:
+    """Dropped elsewhere, it is painted again there: the same rounds, the same bits."""
+    first = generate(page)
+    refined = refine(page, 1)
+    cell(page, 0).click()
+    page.click("#sg-export summary")
+    poster = page.locator("#sg-export a", has_text="Poster").evaluate("link => link.href")
+    (tmp_path / "poster.png").write_bytes(httpx.get(poster).content)
+    theirs = open_page(at=elsewhere)
+    theirs.set_input_files("#sg-drop input", tmp_path / "poster.png")
+    wait_until_done(theirs)
+    assert ids(theirs) == first
+    expect(seeds(theirs)).to_have_value("0-3")
+    expect(theirs.locator("#sg-lineage .sg-round")).to_have_count(2)
+    expect(theirs.locator("#sg-lineage .sg-was-picked")).to_have_count(1)
+    expect(status(theirs)).to_contain_text("identical")
+    theirs.locator("#sg-lineage .sg-round").nth(1).click()
+    wait_for_new_round(theirs, first)
+    assert ids(theirs) == refined

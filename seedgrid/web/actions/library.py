@@ -22,9 +22,10 @@ from seedgrid.core.request import Request
 from seedgrid.core.way import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
+from seedgrid.formats.work_text import WorkPicture
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
-from seedgrid.studio import Studio
+from seedgrid.studio import RunOptions, Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
@@ -142,7 +143,7 @@ class LibraryActions:
                 return PageUpdate(fields={"start": start}, status=status)
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
-        return self._taken(taken, snapshot)
+        return self._taken(taken, snapshot, address)
 
     @says_what_hinders
     def on_folder(self, folder: Id, kept: Kept, host: Host) -> PageUpdate:
@@ -163,9 +164,12 @@ class LibraryActions:
         status = stage.say(next_epoch(), "status_folder_made", kind="done", value=where)
         return PageUpdate(status=status)
 
-    def _taken(self, taken: Sequence[Taken], snapshot: Snapshot) -> PageUpdate:
+    def _taken(self, taken: Sequence[Taken], snapshot: Snapshot, address: str) -> PageUpdate:
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
+        works = [each.work for each in taken if each.work]
+        if works:
+            return self._bring_back(works[-1], snapshot, address)
         if ours:
             update = _show(snapshot, ours[-1])
             status = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
@@ -175,6 +179,21 @@ class LibraryActions:
         errors = [each.error for each in taken if each.error is not None]
         error = errors[0] if errors else InputError("import_nothing", field="drop")
         return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
+
+    def _bring_back(
+        self, work: Sequence[WorkPicture], snapshot: Snapshot, address: str
+    ) -> PageUpdate:
+        """Have the pictures of a poster painted, and show its first round."""
+        options = RunOptions(
+            owner=snapshot.state.visitor, address=address, library=snapshot.library
+        )
+        try:
+            run = self._studio.start_work(work, **options)
+        except SeedGridError as error:
+            return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
+        if run is not None:
+            return snapshot.after(run).show()
+        return _show(snapshot, snapshot.library.get(work[-1].lineage.picture_id))
 
     def _look(self, kept: object, address: str = "") -> Snapshot:
         return self._snapshots.of(read_page_state(kept), address)

@@ -134,7 +134,8 @@ def rail(
         if id_ not in changed:
             shown.append(_forming_round(forming, rounds))
         # All that it will show: its name shall not change as its pictures come.
-        changed[id_] = [(job.recipe, job.lineage.change) for job in forming.jobs]
+        jobs = [forming.jobs[cell] for cell in forming.round_cells]
+        changed[id_] = [(job.recipe, job.lineage.change) for job in jobs]
     named = _named(shown, changed)
     return {"epoch": epoch, "rounds": named, "current": current, "has_parent": has_parent}
 
@@ -176,5 +177,5 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
         "from": parent_id,
         "lane": parent.lane if parent and not is_branch else new_lane,
         "words": run.jobs[0].recipe.words,
-        "cells": [{"id": None, "picked": False} for _ in run.jobs],
+        "cells": [{"id": None, "picked": False} for _ in run.round_cells],
     }

@@ -72,8 +72,9 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         picked: The picture to ring.
     """
     finished = run.finished
+    shown = [(cell, run.jobs[cell]) for cell in run.round_cells]
     cells: list[Json] = []
-    for cell, job in enumerate(run.jobs):
+    for cell, job in shown:
         if cell in finished:
             cells.append(pictures.cell(finished[cell]))
             continue
@@ -81,12 +82,12 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         if cell in run.missed:
             waiting = "missed"
         cells.append(_asked(job.recipe, job.lineage, waiting) | steps.get(cell, {}))
-    ids = [job.lineage.picture_id for job in run.jobs]
+    ids = [job.lineage.picture_id for _, job in shown]
     first = run.jobs[0].recipe
     index = ids.index(picked) if picked in ids else None
     size = (first.width, first.height)
     stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
-    return stage | {"table": _table([job.recipe for job in run.jobs])}
+    return stage | {"table": _table([job.recipe for _, job in shown])}
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
@@ -149,6 +150,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_saving")
         case Eased(notice=easing):
             return notice(easing) | {"epoch": epoch, "kind": "going"}
+        case Done() if partly := [n for n in run.notices if n.code == "work_partly"]:
+            return notice(partly[-1]) | {"epoch": epoch, "kind": "note"}
         case Done() if run.expected:
             return _compared(epoch, run)
         case Done() if run.num_remembered:

@@ -230,7 +230,8 @@ class Snapshot:
     def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
         """The round on the stage: as it was asked for while it forms, else as it is kept."""
         if self.run is not None and self.is_forming:
-            return tuple((job.recipe, job.lineage) for job in self.run.jobs)
+            jobs = [self.run.jobs[cell] for cell in self.run.round_cells]
+            return tuple((job.recipe, job.lineage) for job in jobs)
         return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
 
     def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
