@@ -6,18 +6,24 @@ kind, so that every word has its length.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import diffusers
+import sentencepiece
 import tokenizers
 import transformers
+from diffusers.pipelines.kolors.text_encoder import ChatGLMConfig, ChatGLMModel
+from diffusers.pipelines.kolors.tokenizer import ChatGLMTokenizer
 from pipeline_parts import (
     clip_text,
     clip_tokenizer,
     seeded,
     t5_encoder,
     t5_tokenizer,
+    text_unet,
     vae,
 )
 
@@ -554,6 +560,65 @@ def hidream() -> Any:
     )
 
 
+def chatglm_tokenizer() -> Any:
+    """Make a tokenizer of Kolors' class: pieces of a few sentences, and bytes for what is new."""
+    words = ["a red fox in the snow at night", "two foxes, artsy blue"]
+    model = Path(tempfile.mkdtemp()) / "tokenizer"  # It is copied from there when it is saved.
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(words),
+        model_prefix=str(model),
+        vocab_size=290,
+        byte_fallback=True,
+        character_coverage=1.0,
+        model_type="bpe",
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    return ChatGLMTokenizer(str(model.with_suffix(".model")))
+
+
+def kolors() -> Any:
+    """Build Kolors' shape: ChatGLM's words in SDXL's network."""
+    reader = ChatGLMConfig(
+        num_layers=2,
+        padded_vocab_size=400,
+        hidden_size=64,
+        ffn_hidden_size=64,
+        kv_channels=16,
+        num_attention_heads=4,
+        seq_length=256,
+        multi_query_attention=True,
+        multi_query_group_num=2,
+        add_qkv_bias=True,
+        original_rope=True,
+    )
+    unet = text_unet(
+        143,
+        attention_head_dim=(2, 4),
+        use_linear_projection=True,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        transformer_layers_per_block=(1, 2),
+        projection_class_embeddings_input_dim=112,
+        encoder_hid_dim=64,
+        encoder_hid_dim_type="text_proj",
+    )
+    return diffusers.KolorsPipeline(
+        vae=vae(144),
+        text_encoder=seeded(ChatGLMModel(reader), 142),
+        tokenizer=chatglm_tokenizer(),
+        unet=unet,
+        scheduler=diffusers.EulerDiscreteScheduler(
+            beta_start=0.00085,
+            beta_end=0.014,
+            beta_schedule="scaled_linear",
+            num_train_timesteps=1100,
+            steps_offset=1,
+            timestep_spacing="leading",
+        ),
+    )
+
+
 MODERN: dict[str, Callable[[], Any]] = {
     "z-image": z_image,
     "qwen-image": qwen_image,
@@ -568,4 +633,5 @@ MODERN: dict[str, Callable[[], Any]] = {
     "hunyuan-image": hunyuan_image,
     "hidream": hidream,
     "ernie-image": ernie_image,
+    "kolors": kolors,
 }

@@ -21,6 +21,7 @@ from pipeline_parts import (
     seeded,
     t5_encoder,
     t5_tokenizer,
+    text_unet,
     vae,
 )
 
@@ -35,23 +36,6 @@ def save(name: str, folder: Path) -> Path:
     pipeline = build(name)
     pipeline.save_pretrained(folder, safe_serialization=True)
     return folder
-
-
-def text_unet(seed: int, **changes: Any) -> Any:
-    """Make a UNet with cross-attention."""
-    config: dict[str, Any] = {
-        "block_out_channels": (16, 32),
-        "layers_per_block": 1,
-        "sample_size": 32,
-        "in_channels": 4,
-        "out_channels": 4,
-        "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D"),
-        "up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"),
-        "cross_attention_dim": 32,
-        "norm_num_groups": 8,
-        "attention_head_dim": 4,
-    }
-    return seeded(diffusers.UNet2DConditionModel(**(config | changes)), seed)
 
 
 def pixel_unet(seed: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,14 @@ def test_the_badge_says_what_was_measured(
     badge = LockBadge(studio).of(entry)
     assert badge["key"] == key
     assert badge["data"] == {"width": tested, "asked": 4, "steps": 4, "date": "2026-11-21"}
+
+
+def test_on_apples_graphics_chips_the_badge_says_why_nothing_counts_untested(
+    studio: Studio, entry: Entry
+) -> None:
+    """Torch computed all pictures of a batch but the first one wrong there."""
+    there = replace(entry, passport=entry.passport.model_copy(update={"device": "mps"}))
+    assert LockBadge(studio).of(there)["key"] == "lock_untested_mps"
 
 
 def test_the_lock_is_probed_once_by_itself(

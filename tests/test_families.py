@@ -301,7 +301,7 @@ def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
                 assert len(paint(backend, [recipe])) == 1, (scheduler, steps)
 
 
-@pytest.mark.parametrize("name", rest_swept(("z-image", "qwen-image"), ("z-image",)))
+@pytest.mark.parametrize("name", rest_swept(("z-image", "qwen-image", "kolors"), ("z-image",)))
 def test_a_start_keeps_lock_and_script(
     model_folder: Callable[[str], Path], tmp_path: Path, name: str
 ) -> None:

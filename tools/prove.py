@@ -51,6 +51,7 @@ FAMILIES = {
     "hunyuan-image": "HunyuanImage",
     "hidream": "HiDream",
     "ernie-image": "ERNIE-Image",
+    "kolors": "Kolors",
 }
 DTYPES = ("float32", "bfloat16")
 

@@ -244,6 +244,7 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "ChromaPipeline": {},
     "Lumina2Pipeline": {"alone": ("prompt_embeds", "prompt_attention_mask"), "word_block": 1},
     "AuraFlowPipeline": {},
+    "KolorsPipeline": {},
     "Krea2Pipeline": {},
     # Text in quotes is read by another reader, and guides the whole batch.
     "HunyuanImagePipeline": {"told_apart": _QUOTED},

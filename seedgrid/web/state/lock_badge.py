@@ -35,7 +35,8 @@ class LockBadge:
             return {"key": "lock_alone", "data": {}}
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
-            return {"key": "lock_untested", "data": {"asked": entry.recipe.lock_width}}
+            key = "lock_untested_mps" if entry.passport.device == "mps" else "lock_untested"
+            return {"key": key, "data": {"asked": entry.recipe.lock_width}}
         if report.holds:
             key = "lock_tested" if report.asked_width > 1 else "lock_repeats"
         else:
