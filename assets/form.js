@@ -28,8 +28,7 @@ SeedGrid.offer = async (model = lists.model.value) => {
   asked += 1;
   const mine = asked;
   lists.model.dataset.wanted = model;
-  const turbo = inputOf("sg-turbo")?.checked ?? false;
-  const parts = await SeedGrid.ask("offer", { model: model || null, turbo });
+  const parts = await SeedGrid.ask("offer", { model: model || null });
   return parts && mine === asked;
 };
 SeedGrid.shows.offer = (offer) => {
@@ -52,7 +51,6 @@ SeedGrid.choose = async (fields) => {
 };
 
 lists.model.addEventListener("change", () => SeedGrid.offer());
-inputOf("sg-turbo")?.addEventListener("change", () => SeedGrid.offer());
 
 const portable = inputOf("sg-portable");
 const aboutPortable = byId("sg-portable-about");

@@ -79,9 +79,9 @@ def test_the_api_takes_every_field_that_makes_a_picture(client: Client, address:
     info = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]["/grid"]
     names = [one["parameter_name"] for one in info["parameters"]]
     always = ["prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model"]
-    assert names[:9] == [*always, "turbo"]
+    assert names[:8] == always
     told = {row.name for row in FIELDS if row.belongs == "recipe"} - {"lora", "typed", "upscaler"}
-    assert set(names) == told | {"turbo"}
+    assert set(names) == told
     _, records = client.predict("a fox", "1", width="2", determinism="off", api_name="/grid")
     recipe = records[0]["recipe"]
     assert (recipe["lock_width"], recipe["determinism"]) == (2, "off")

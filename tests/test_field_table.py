@@ -137,7 +137,7 @@ def test_a_new_setting_is_one_row(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "seedgrid", package, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     table = package / "core" / "fields.py"
-    before, mark, after = table.read_text().partition('    "dtype": Field(\n        "turbo"')
+    before, mark, after = table.read_text().partition('    "model": Field(\n        "device"')
     assert mark
     table.write_text(before + ROW + mark + after)
     for path in (package / "locales").glob("*.json"):

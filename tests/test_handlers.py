@@ -6,7 +6,6 @@ import io
 import math
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,12 @@ from gates import HeldBackend
 from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.studio import Studio
-from seedgrid.studio.resolving import turbo_card
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.state.model_options import offer
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -245,7 +240,7 @@ def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: Painte
         ({"scheduler": "Magic"}, "scheduler_unknown", "scheduler"),
         ({"model": "nope"}, "model_missing", "model"),
         ({"determinism": "very"}, "determinism_unknown", "determinism"),
-        ({"dtype": "int8"}, "dtype_unknown", "dtype"),
+        ({"dtype": "int9"}, "dtype_unknown", "dtype"),
         ({"mix": "some of 7"}, "mix_text", "mix"),
         ({"mix": "4294967296:0.5"}, "mix_text", "mix"),
     ],
@@ -260,23 +255,6 @@ def test_bad_input_is_named_at_its_field_and_loses_nothing(
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", field)
     assert (shown.state, shown.stage, shown.rail) == (None, None, None)
     assert painter.calls == []
-
-
-def test_turbo_answers_what_is_left_open(
-    handlers: Handlers, studio: Studio, painter: FakeBackend
-) -> None:
-    """What was chosen stays; the recipe says what was taken for the rest."""
-    card = offer(studio, None).card
-    open_fields = replace(ASKED, steps="", scheduler="auto", dtype="auto", turbo=True)
-    grid(handlers, open_fields)
-    grid(handlers, replace(open_fields, steps="3"))
-    request = Request(prompt=ASKED.prompt, seeds=(5,), width=64, height=64)
-    (quick,) = resolve(
-        request, turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
-    )
-    taken = [call.recipes[0] for call in painter.calls]
-    assert taken[0] == quick
-    assert taken[1] == quick.replace(num_inference_steps=3)
 
 
 def test_stop_keeps_what_is_done_and_leaves_others_alone(

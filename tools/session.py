@@ -3,7 +3,7 @@
     python -m tools.session [--requests 200] [--seed 7] [--again 2] [--keep FOLDER]
 
 One process paints what an artist and many strangers may ask for one after the other: grids,
-refinements, mixes of noise, turbo, other sizes, schedulers, formats, widths and guidance, models in
+refinements, mixes of noise, other sizes, schedulers, formats, widths and guidance, models in
 turns, and a part of it is stopped in the middle. Then new processes paint every recipe that gave a
 picture once more, shuffled, so that each has other neighbours, other slots and another past. The
 same recipe must give the same pixels. Prints a table; 1 when a picture differs.
@@ -39,7 +39,7 @@ from seedgrid.studio import Studio  # noqa: E402
 
 FAMILIES: Final = ("sd", "sdxl", "flux", "lcm", "ddim")
 _WORDS: Final = ("a red fox", "a", "two foxes at night, in the rain", "fox " * 60, "狐 🦊")
-_KINDS: Final = ("grid", "grid", "turbo", "matrix", "refine", "refine", "mix", "cancel", "again")
+_KINDS: Final = ("grid", "grid", "matrix", "refine", "refine", "mix", "cancel", "again")
 _CELLS_A_RUN: Final = 24
 
 
@@ -106,12 +106,6 @@ class Session:
 
     def _grid(self) -> Run:
         return self.studio.start_grid(self._request())
-
-    def _turbo(self) -> Run:
-        asked = self._request()
-        return self.studio.start_grid(
-            Request(prompt=asked.prompt, seeds=asked.seeds, model=asked.model), turbo=True
-        )
 
     def _matrix(self) -> Run:
         return self.studio.start_grid(self._request(), self.chance.sample(_WORDS, 2))

@@ -151,7 +151,7 @@ def _paint_seeds(
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
         request = options.with_files(studio, request, settings, lora)
-        run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
+        run = studio.start_grid(request, prompts, fresh=fresh)
         _finish(studio, run, folder, as_json=as_json, rows=rows)
 
 

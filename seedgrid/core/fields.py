@@ -298,16 +298,6 @@ _NO_PART_OF_A_REQUEST: Final = {
         is_expert=True,
         help="auto, cpu, cuda, cuda:1, mps, xpu.",
     ),
-    "dtype": Field(
-        "turbo",
-        belongs="run",
-        value_type=bool,
-        default=False,
-        widget="switch",
-        is_expert=True,
-        bits="other",
-        help="Choose number format, scheduler and steps for speed.",
-    ),
 }
 """What can be set beside, by the field that it follows on the page."""
 

@@ -14,24 +14,11 @@ from pathlib import Path
 from typing import Final
 
 _CPU_INFO: Final = Path("/proc/cpuinfo")  # Linux only
-_BFLOAT16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
 
 
 def processor_name() -> str:
     """Return the processor's own name; the standard library knows it only on some systems."""
     return _described("model name") or platform.processor() or platform.machine()
-
-
-def has_fast_bfloat16(device: str) -> bool:
-    """Tell whether 16 bits are faster than 32 there; where nobody can know, they are not used.
-
-    Args:
-        device: As in `Placement`: GPUs of NVIDIA and Intel have the units, processors sometimes.
-    """
-    if device.startswith(("cuda", "xpu")):
-        return True
-    flags = _described("flags").split()
-    return not device.startswith("mps") and not _BFLOAT16_FLAGS.isdisjoint(flags)
 
 
 def _described(key: str) -> str:

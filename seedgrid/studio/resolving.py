@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Final
 
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
@@ -14,18 +12,9 @@ from seedgrid.core.prompts import alternatives, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.variables import is_public
-from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import advised_width
-from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.models import loras, upscalers
 from seedgrid.models.loras import find_lora
-
-
-def card_for(request: Request, card: ModelCard, placement: Placement, *, turbo: bool) -> ModelCard:
-    """Return the card whose defaults answer a request; with turbo they are for speed."""
-    if not turbo:
-        return card
-    return turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16(placement.device))
 
 
 def resolve_prompts(
@@ -102,19 +91,3 @@ def _with_loras(request: Request, found: dict[str, Lora]) -> Request:
             found[name] = Lora(id=lora.id, weights_sha256=lora.sha256)
     named = (found[name].model_copy(update={"scale": scale}) for name, scale in tags)
     return replace(request, prompt=prompt, loras=(*request.loras, *named))
-
-
-FAST_SCHEDULER: Final = "DPM++ 2M"
-STEP_SHARE: Final = 0.6
-"""DPM++ 2M is of second order: it comes as far in six steps as DDIM in ten."""
-
-
-def turbo_card(card: ModelCard, request: Request, *, has_fast_bfloat16: bool) -> ModelCard:
-    """Return a card whose defaults are for speed; `resolve` takes from it what was left open."""
-    if has_fast_bfloat16:
-        card = replace(card, dtype="bfloat16")
-    steps = math.ceil(STEP_SHARE * card.num_inference_steps)
-    is_fewer = card.fewest_steps.get(FAST_SCHEDULER, 1) <= steps < card.num_inference_steps
-    if request.scheduler is None and FAST_SCHEDULER in card.schedulers and is_fewer:
-        card = replace(card, scheduler=FAST_SCHEDULER, num_inference_steps=steps)
-    return card

@@ -55,7 +55,6 @@ from seedgrid.studio.pictures import (
     with_start,
 )
 from seedgrid.studio.resolving import (
-    card_for,
     check_offered,
     provable,
     resolve_prompts,
@@ -220,7 +219,6 @@ class Studio:
         *,
         loras: Sequence[str] = (),
         fresh: bool = False,
-        turbo: bool = False,
         **settings: Any,  # noqa: ANN401 (those of a request)
     ) -> Pictures:
         """Paint one prompt on several seeds and wait for the pictures.
@@ -231,7 +229,6 @@ class Studio:
             loras: Files or names of LoRAs, with a scale as in `"fox.safetensors=0.8"`; a prompt may
                 name them too, as `<lora:fox:0.8>`.
             fresh: Compute even what the library remembers.
-            turbo: Answer what is left open for speed; the recipe says how.
             **settings: Attributes of `Request`, such as `guidance_scale=3` or `width=512`.
 
         Raises:
@@ -239,7 +236,7 @@ class Studio:
             RunError: It was started and did not succeed; finished pictures are in the library.
             LibraryError: The pictures cannot be kept.
         """
-        return self.matrix([prompt], seeds, loras=loras, fresh=fresh, turbo=turbo, **settings)
+        return self.matrix([prompt], seeds, loras=loras, fresh=fresh, **settings)
 
     def matrix(
         self,
@@ -248,7 +245,6 @@ class Studio:
         *,
         loras: Sequence[str] = (),
         fresh: bool = False,
-        turbo: bool = False,
         **settings: Any,  # noqa: ANN401 (those of a request)
     ) -> Pictures:
         """Paint every prompt on every seed: one row a prompt, one column a seed, row by row."""
@@ -257,7 +253,7 @@ class Studio:
             request = replace(request, start=self.take_start(request.start))
         if loras:
             request = replace(request, loras=self.model_manager.take_loras(loras))
-        return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
+        return _wait(self.start_grid(request, prompts, fresh=fresh))
 
     def refine(
         self,
@@ -322,8 +318,6 @@ class Studio:
         self,
         request: Request,
         prompts: Sequence[str] | None = None,
-        *,
-        turbo: bool = False,
         **options: Unpack[RunOptions],
     ) -> Run:
         """Start the first round of a new work; returns at once.
@@ -331,7 +325,6 @@ class Studio:
         Args:
             request: What was asked for.
             prompts: In place of its own, each on every seed.
-            turbo: Answer what is left open for speed; the recipe says how.
             **options: See `RunOptions`.
 
         Raises:
@@ -340,9 +333,8 @@ class Studio:
             RunError: `too_many_runs` of this owner.
             LibraryError: The pictures cannot be kept.
         """
-        placement = options.get("placement") or self.placement
         request = with_start(request, lambda: options.get("library") or self.library)
-        card = card_for(request, self.card(request.model), placement, turbo=turbo)
+        card = self.card(request.model)
         recipes = resolve_prompts(request, prompts, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
         # A size is chosen on purpose: it is said at its field, and not of each run again.
@@ -505,8 +497,8 @@ class Studio:
         """
         return keep_start(picture, lambda: library or self.library)
 
-    def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
-        """Turn a request into recipes; with turbo what it leaves open is answered for speed.
+    def resolve(self, request: Request) -> tuple[Recipe, ...]:
+        """Turn a request into recipes.
 
         A width that was left open is one at which the lock was not found to fail here.
 
@@ -515,8 +507,7 @@ class Studio:
             ModelError: As `card`.
         """
         request = with_start(request, lambda: self.library)
-        card = card_for(request, self.card(request.model), self.placement, turbo=turbo)
-        return resolve_prompts(request, None, card)
+        return resolve_prompts(request, None, self.card(request.model))
 
     def advise(
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
@@ -524,13 +515,13 @@ class Studio:
         """Say what is to know of a request before anything is painted."""
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
-    def took_s(self, request: Request, count: int, *, turbo: bool = False) -> float | None:
+    def took_s(self, request: Request, count: int) -> float | None:
         """Say how long so many pictures of its kind take live; None where none were painted.
 
         Raises:
             SeedGridError: As `resolve`.
         """
-        recipe = self.resolve(request, turbo=turbo)[0]
+        recipe = self.resolve(request)[0]
         took_s = self.engine.speeds.known_s([recipe] * count)
         if took_s and self._live_placement(recipe, self.placement).decoder:
             took_s *= 1 - _TINY_SPARES * self.engine.speeds.decoding_share(recipe)

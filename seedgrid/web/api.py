@@ -52,7 +52,6 @@ _FIRST: Final = (
     "size",
     "scheduler",
     "model",
-    "turbo",
 )
 """The parameters that /grid always had, in the order in which scripts give them."""
 GRID_FIELDS: Final = (
@@ -63,7 +62,7 @@ GRID_FIELDS: Final = (
         if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
     ),
 )
-"""What `/grid` may be told: everything that makes the picture what it is, and turbo.
+"""What `/grid` may be told: everything that makes the picture what it is.
 
 LoRAs are named in the prompt, and vary by a line of a refinement alone.
 """
@@ -90,10 +89,7 @@ class Api:
             arguments = dict(zip(names, values, strict=True))
 
             def start() -> Run:
-                turbo = bool(arguments["turbo"])
-                return self._studio.start_grid(
-                    read_grid(arguments), turbo=turbo, **self._options(request)
-                )
+                return self._studio.start_grid(read_grid(arguments), **self._options(request))
 
             async with aclosing(self._answer(start)) as answers:
                 async for answer in answers:

@@ -66,11 +66,10 @@ def test_another_models_offer_that_comes_late_changes_no_choice(page: Page) -> N
     open_experts(page)
     scheduler = page.locator("#sg-scheduler select")
     held = Held(page, "do/offer")
-    page.locator("#sg-turbo input").check()
+    page.locator("#sg-model select").dispatch_event("change")
     held.wait()
     scheduler.select_option("Euler")
     held.let_go()
-    page.locator("#sg-turbo input").uncheck()
     generate(page)
     expect(scheduler).to_have_value("Euler")
     cell(page, 0).click()
@@ -130,22 +129,6 @@ def test_what_was_just_typed_is_what_is_refined(page: Page) -> None:
     )
     expect(cell(page, 1)).to_contain_text("typed at once")
     wait_until_done(page)
-
-
-def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
-    """Its steps are the placeholder, and stand in the recipe of what is painted."""
-    set_steps(page, 4)
-    page.fill("#sg-steps input", "")
-    open_experts(page)
-    page.check("#sg-turbo input")
-    expect(page.locator("#sg-dtype option:checked")).to_contain_text("Auto")
-    generate(page)
-    cell(page, 0).click()
-    steps = page.locator("#sg-steps input").get_attribute("placeholder")
-    expect(page.locator("#sg-picked .sg-facts")).to_contain_text(f"steps {steps}")
-    scheduler = page.locator("#sg-scheduler option:checked").inner_text()
-    taken = scheduler.removeprefix("Auto (").removesuffix(")")
-    expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)
 
 
 def test_portable_is_a_switch_and_the_card_is_marked(page: Page) -> None:

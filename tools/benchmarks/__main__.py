@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import subprocess
@@ -15,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from seedgrid.studio.resolving import FAST_SCHEDULER, STEP_SHARE
 from tools.benchmarks import processes
 from tools.benchmarks.contest import Contest, run
 from tools.benchmarks.models import BUNDLED
@@ -29,8 +27,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 CONTESTS: dict[str, tuple[str, ...]] = {
     "bundled-256": ("grid", "previews", "refinement", "known", "matrix", "portable"),
-    "sd-256": ("grid", "refinement", "bfloat16", "turbo", "portable"),
-    "sd-512": ("grid", "turbo"),
+    "sd-256": ("grid", "refinement", "bfloat16", "portable"),
+    "sd-512": ("grid",),
 }
 
 
@@ -100,8 +98,6 @@ def _sd_shaped(scratch: Path) -> Path:
 def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
     """Make the contests one by one: each keeps a model in memory."""
     half = {"dtype": "bfloat16"}
-    fewer = {"dtype": "bfloat16", "scheduler": FAST_SCHEDULER}
-    fewer["num_inference_steps"] = math.ceil(STEP_SHARE * SETTINGS[model]["num_steps"])
     makers: dict[str, Callable[[], Contest]] = {
         "grid": stage.grid,
         "previews": stage.grid_with_previews,
@@ -109,7 +105,6 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
         "known": stage.known,
         "matrix": lambda: stage.matrix(64),
         "bfloat16": lambda: stage.faster("bfloat16", {}, half),
-        "turbo": lambda: stage.faster("turbo", {}, fewer),
         "portable": lambda: stage.faster("portable", {}, {"portable": True}, target=3.0),
     }
     for name, make in makers.items():

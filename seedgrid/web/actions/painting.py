@@ -120,7 +120,7 @@ class Handlers(Following):
             raise InputError("live_many", field="seeds", value=num_pictures, limit=NUM_LIVE)
         options = self._options(snapshot, fields, address)
         options["live"] = live
-        return self._studio.start_grid(request, prompts, turbo=fields.turbo, **options)
+        return self._studio.start_grid(request, prompts, **options)
 
     @says_what_hinders
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
@@ -240,7 +240,7 @@ class Handlers(Following):
         one = replace(request, prompt="a picture", seeds=(0,))  # Any words take as long.
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=language)
-            took_s = self._studio.took_s(one, NUM_LIVE, turbo=fields.turbo)
+            took_s = self._studio.took_s(one, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
         said = [{"field": a.field} | stage.notice(a.notice) for a in advice]
@@ -250,11 +250,10 @@ class Handlers(Following):
     def on_offer(
         self,
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
-        turbo: Annotated[bool, Body(embed=True)] = False,
         language: Language = ENGLISH,
     ) -> PageUpdate:
         """Say what the settings offer with a model."""
-        return PageUpdate(offer=offered(offer(self._studio, model, turbo=turbo), language))
+        return PageUpdate(offer=offered(offer(self._studio, model), language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
         """Put a picture into the card, or say what hinders, which news of a run may cover."""

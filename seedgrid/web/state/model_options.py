@@ -31,7 +31,7 @@ class Offer:
     answers: Request
 
 
-def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
+def offer(studio: Studio, model: str | None) -> Offer:
     """Say what can be chosen with a model; the studio's own by default."""
     card = studio.card(model or None)
     of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
@@ -40,7 +40,7 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         card=card,
         choices=of_card | of_machine,
         chosen={"model": card.ref.id},
-        answers=answers_of(studio, model or None, turbo=turbo),
+        answers=answers_of(studio, model or None),
     )
 
 
@@ -90,10 +90,10 @@ def shapes_of(card: ModelCard) -> list[dict[str, str | int | bool]]:
     ]
 
 
-def answers_of(studio: Studio, model: str | None, *, turbo: bool = False) -> Request:
+def answers_of(studio: Studio, model: str | None) -> Request:
     """Say what a request gets that leaves everything open."""
     request = Request(prompt="a picture", seeds=(0,), model=model)
-    return ask_again(studio.resolve(request, turbo=turbo)[0])
+    return ask_again(studio.resolve(request)[0])
 
 
 def _models(studio: Studio) -> tuple[str, ...]:
