@@ -172,8 +172,7 @@ import { SeedGrid } from "./base.js";
   SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
 })();
 
-/* Ways out for the picture in the card: its round as a sheet, its whole work as a poster, either as a bundle; a
-   film. */
+/* Ways out for the picture in the card: its round as a sheet, its whole work as a poster, either as a bundle. */
 (() => {
   const element = SeedGrid.byId("sg-export");
   const { make, text, language, own } = SeedGrid;
@@ -194,9 +193,8 @@ import { SeedGrid } from "./base.js";
     const cells = left.flatMap((cell, row) => [cell, right[row]]);
     const wasOpen = element.querySelector("details")?.open;
     const box = make("details", { class: "sg-export" });
-    const looks = make("p", { class: "sg-looks" }, make("button", { "data-look": "film", text: text("export_film"), onclick: () => SeedGrid.module("film").then(({ film }) => film(id)) }));
-    box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
-    if (SeedGrid.pickedNow().begun) looks.before(begunFrom(id, withStarts));
+    box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells));
+    if (SeedGrid.pickedNow().begun) box.append(begunFrom(id, withStarts));
     box.open = Boolean(wasOpen);
     element.replaceChildren(box);
   }

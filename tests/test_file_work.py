@@ -48,8 +48,6 @@ ROUTES: Final = {
     "/seedgrid/download/selected.zip": FILE_WORK,
     "/seedgrid/download/{picture_id}/{scope}.zip": FILE_WORK,
     "/seedgrid/export/{picture_id}/{scope}.{kind}": FILE_WORK,
-    "/seedgrid/film/{picture_id}.json": SMALL,
-    "/seedgrid/film": ENGINE,
     "/seedgrid/models": FILE_WORK,
     "/seedgrid/models/{action}": SMALL,  # on a public page what its owner lists
     "/seedgrid/models/file/{name}": UPLOADS,  # of this machine only

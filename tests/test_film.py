@@ -1,4 +1,4 @@
-"""The film of a picture: by Python, by command, by the server."""
+"""The film of a picture: by Python and by command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from seedgrid.cli import main
 from seedgrid.core.errors import InputError
-from seedgrid.core.picture import new_id
 from seedgrid.diffusion.backend import Placement
 from seedgrid.export.film import durations_ms, write_film
 from seedgrid.studio import Studio
@@ -56,24 +55,6 @@ def test_a_film_shows_every_step_and_keeps_the_library(studio: Studio, tmp_path:
     assert len(studio.library.search().entries) == 1
     with pytest.raises(InputError, match="mp4"):
         write_film(film, tmp_path / "way.mp4")
-
-
-def test_the_server_hands_them_out(client: TestClient, studio: Studio) -> None:
-    """By an id that one was shown, and by no other; the cost is told before."""
-    run = studio.grid("a fox", seeds="0-1", width=64, height=64, num_inference_steps=2)
-    studio.library.trash(run[1].id)
-    wanted = run[0].id
-    cost = client.get(f"/seedgrid/film/{wanted}.json").json()
-    assert cost["steps"] == 2
-    assert cost["seconds"] > 0
-    film = client.post("/seedgrid/film", json={"id": wanted, "kind": "gif"})
-    assert film.content.startswith(b"GIF")
-    assert film.headers["X-SeedGrid-Same"] == "true"
-    assert client.get(f"/seedgrid/film/{new_id()}.json").status_code == 404
-    for body in ({"id": new_id()}, {"id": wanted, "kind": "exe"}):
-        assert client.post("/seedgrid/film", json=body).status_code in (404, 422)
-    for body in ({}, {"id": "../x"}, {"id": wanted, "kind": 3}, [1]):
-        assert client.post("/seedgrid/film", json=body).status_code == 422
 
 
 @pytest.mark.usefixtures("fake")

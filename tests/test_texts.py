@@ -28,7 +28,6 @@ SECTIONS = ("page", "fields", "library", "later", "verdict", "reasons", "errors"
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped", "missed"),
     "verdict_": ("identical", "close", "altered", "drifted", "impossible"),
-    "film_": ("webp", "gif"),
     "export_": ("png", "round"),
     "zoom_": ("before", "after"),
     "library_sort_": ("newest", "oldest", "favourites", "words"),

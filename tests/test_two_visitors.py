@@ -124,7 +124,6 @@ def test_every_address_at_which_a_picture_can_be_named_is_tried_here(page: Page)
         *OF_NOBODY,
         *FILES,
         LIVE,
-        "/seedgrid/film",
         *(f"/seedgrid/do/{each}" for each in ACTIONS),
     }
     assert tried == ROUTES.keys() == set(paths_of(cast("Starlette", page.client.app).routes))
@@ -150,7 +149,6 @@ FILES = {
     "/seedgrid/download/selected.zip": "download/selected.zip?ids={id}*",
     "/seedgrid/download/{picture_id}/{scope}.zip": "download/{id}/work.zip",
     "/seedgrid/export/{picture_id}/{scope}.{kind}": "export/{id}/picture.py",
-    "/seedgrid/film/{picture_id}.json": "film/{id}.json",
 }
 
 
@@ -231,16 +229,12 @@ def test_a_photograph_is_no_start_by_its_digest(page: Page) -> None:
     assert page.as_(BERT).get(asked).status_code == 404
 
 
-def test_neither_verdict_nor_film_shows_a_photograph(page: Page) -> None:
+def test_no_verdict_shows_a_photograph(page: Page) -> None:
     """A forged picture that names the digest would show it in its difference."""
     with page.as_(BERT).stream(
         "POST", "/seedgrid/do/verify", json={"id": page.published.id}
     ) as told:
         assert "error_start_missing" in "".join(told.iter_text())
-    answer = page.as_(BERT).post("/seedgrid/film", json={"id": page.published.id})
-    assert answer.json()["key"] == "error_start_missing"
-    unknown = page.as_(BERT).post("/seedgrid/film", json={"id": page.parent.id})
-    assert unknown.status_code == 404
 
 
 @pytest.mark.parametrize("kind", ["py", "zip"])

@@ -102,29 +102,13 @@ class Verifier:
         finally:
             watch.cancelled = True  # A caller that stopped reading waits for nothing.
 
-    def start_film(
-        self,
-        entry: Entry,
-        watch: Watch | None = None,
-        *,
-        owner: str = "",
-        address: str = "",
-    ) -> Future[Film]:
-        """Have a picture painted again between two runs, and what is seen at each step kept.
-
-        Args:
-            entry: The picture.
-            watch: Follows it, and may stop it.
-            owner: Who asks: it counts as a run of theirs.
-            address: Where from, as in `RunOptions`.
-        """
+    def start_film(self, entry: Entry) -> Future[Film]:
+        """Have a picture painted again between two runs, and what is seen at each step kept."""
         from seedgrid.export.film import paint_film
 
         placement = replace(self._engine.placement, previews=True)
         return self._engine.submit_task(
-            lambda backend: paint_film(entry, backend, placement, watch or Unwatched()),
-            owner=owner,
-            address=address,
+            lambda backend: paint_film(entry, backend, placement, Unwatched()),
             recipes=[entry.recipe],
         )
 

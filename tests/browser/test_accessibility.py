@@ -99,13 +99,6 @@ def _zoom(page: Page) -> None:
     expect(page.locator("dialog.sg-zoom")).to_be_visible()
 
 
-def _film(page: Page) -> None:
-    page.keyboard.press("Escape")
-    page.click("#sg-export summary")
-    page.click("[data-look='film']")
-    expect(page.locator("dialog.sg-film [data-kind='gif']")).to_be_visible()
-
-
 def _settings(page: Page) -> None:
     page.keyboard.press("Escape")
     set_steps(page, 3)
@@ -136,7 +129,6 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("selecting", _selecting),
     ("undo", _undoing),
     ("zoom", _zoom),
-    ("film", _film),
     ("keys", _help),
     ("settings", _settings),
 )

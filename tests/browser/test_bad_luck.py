@@ -16,10 +16,7 @@ from steps import OpenPage, cell, generate, prompt, status
 def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
-    """On the page, by a click or a name; then everything goes on, until the server goes.
-
-    What asks it by ways of its own, as a film does, says so like any other click.
-    """
+    """On the page, by a click or a name; then everything goes on, until the server goes."""
     folder = tmp_path / "library"
     with serve_process(folder) as (address, process):
         page = open_page(at=address, loses_server=True)
@@ -42,9 +39,8 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
         generate(page)
         assert list((tmp_path / "elsewhere").rglob("*.png"))
         cell(page, 1).click()
-        page.click("#sg-export summary")
         os.kill(process, signal.SIGKILL)
-        page.click("[data-look='film']")
+        page.click("#sg-verify")
         expect(page.locator("#sg-away")).to_be_visible()
 
 

@@ -105,25 +105,6 @@ def test_a_grid_a_tree_and_a_selection_leave_as_pictures(page: Page) -> None:
     assert len(_zip(page, "#sg-library .sg-download")) == 2
 
 
-def test_a_tree_is_looked_at(page: Page) -> None:
-    """Its poster, and a film."""
-    prompt(page).fill("a fox to look at")
-    generate(page)
-    wanted = refine(page, 2)[1]
-    cell(page, 1).click()
-    page.click("#sg-export summary")
-    poster = page.locator("#sg-export a", has_text="Poster").evaluate("link => link.href")
-    assert httpx.get(poster).content.startswith(b"\x89PNG")
-    page.click("[data-look='film']")
-    film = page.locator("dialog.sg-film")
-    expect(film.locator("p")).to_contain_text("painted again")
-    page.click("dialog.sg-film [data-kind='webp']")
-    expect(film.locator("img")).to_be_visible()
-    with page.expect_download() as download:
-        film.locator("a").click()
-    assert download.value.suggested_filename == f"seedgrid-film-{wanted[:8]}.webp"
-
-
 def test_a_poster_brings_a_work_back_on_anybodys_page(
     page: Page, open_page: OpenPage, elsewhere: str, tmp_path: Path
 ) -> None:

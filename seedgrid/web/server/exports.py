@@ -1,29 +1,24 @@
-"""What goes out of a visitor's library: ZIP files, sheets, bundles, scripts and films.
+"""What goes out of a visitor's library: ZIP files, sheets, bundles and scripts.
 
 An id is a name that a published picture tells everybody, so it is looked up in the asker's library
-alone. What a picture was begun from goes out only when it is asked for. All but the film, which the
-engine paints, is file work of `file_work.py`, and an archive of pictures goes out as it is made.
+alone. What a picture was begun from goes out only when it is asked for. All is file work of
+`file_work.py`, and an archive of pictures goes out as it is made.
 """
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from anyio import to_thread
 from fastapi import APIRouter
-from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.responses import StreamingResponse as Streaming
 
 from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
-from seedgrid.core.picture import Entry, PictureId
+from seedgrid.core.picture import Entry
 from seedgrid.export.bundle import packed_pictures, weight_files, write_bundle
-from seedgrid.export.film import write_film
 from seedgrid.export.script import script
 from seedgrid.export.sheets import write_sheet
 from seedgrid.storage.files import size_of
@@ -31,7 +26,6 @@ from seedgrid.studio import check_starts
 from seedgrid.web.answers import Answers
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.headers import HARMLESS
-from seedgrid.web.server.waiting import StepWatch, asker, steps_of
 from seedgrid.web.server.who import Asks, Who
 from seedgrid.web.state.visitor_libraries import Libraries, family
 from seedgrid.web.texts import choose_language
@@ -42,25 +36,13 @@ _ALL_OF: Final = "*"
 Scope = Literal["round", "work"]
 
 
-class FilmAsked(BaseModel):
-    """A film that is asked for."""
-
-    id: PictureId
-    kind: Literal["webp", "gif"] = "webp"
-
-
 def export_routes(answers: Answers) -> APIRouter:
-    """Return the routes below `/seedgrid` of downloads, exports and films."""
+    """Return the routes below `/seedgrid` of downloads and exports."""
     router = APIRouter(prefix="/seedgrid")
     libraries, file_work = answers.libraries, answers.file_work
-    verifier = answers.studio.verifier
 
     def find(who: Who, picture_id: str, scope: str) -> Callable[[], Sequence[Entry]]:
         return lambda: family(libraries.of(who.visitor), picture_id, scope=scope)
-
-    async def one(who: Who, picture_id: str) -> Entry | None:
-        found = await to_thread.run_sync(find(who, picture_id, "picture"))
-        return found[0] if found else None
 
     @router.get("/download/selected.zip")
     async def selected(who: Asks, ids: str = "") -> Response:
@@ -99,39 +81,6 @@ def export_routes(answers: Answers) -> APIRouter:
             return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
 
         return await _answered(file_work, who, find(who, picture_id, scope), make)
-
-    @router.get("/film/{picture_id}.json")
-    async def cost(picture_id: str, who: Asks) -> Response:
-        """Say before the click what a film would cost."""
-        entry = await one(who, picture_id)
-        if entry is None:
-            return no_picture()
-        seconds = answers.studio.engine.speeds.known_s([entry.recipe])
-        return JSONResponse({"seconds": seconds, "steps": entry.recipe.num_inference_steps})
-
-    @router.post("/film")
-    async def film(asked: FilmAsked, who: Asks, request: Request) -> Response:
-        """Paint it again; who goes away before the end stops it."""
-        entry, watch = await one(who, asked.id), StepWatch()
-        if entry is None:
-            return no_picture()
-        try:
-            check_starts([entry.recipe], libraries.of(who.visitor))
-            future = verifier.start_film(entry, watch, **asker("film", None, who.host))
-            async with aclosing(steps_of(future, watch)) as steps:
-                async for _ in steps:
-                    if await request.is_disconnected():
-                        return no_picture()
-            made = future.result()
-        except CancelledError:
-            return no_picture()
-        except SeedGridError as error:
-            return JSONResponse({"key": f"error_{error.code}", "data": error.data}, status_code=409)
-        name = f"seedgrid-film-{entry.id[:8]}.{asked.kind}"
-        with ExitStack() as kept:
-            answer = await to_thread.run_sync(_written, name, partial(write_film, made), kept)
-            answer.headers["X-SeedGrid-Same"] = str(made.is_same).lower()
-            return Holding(answer, kept.pop_all())
 
     return router
 
