@@ -30,11 +30,12 @@ RUN useradd --uid 1000 --create-home seedgrid \
 WORKDIR /opt/seedgrid
 
 # What changes seldom first: a change of the code makes no new layer of the libraries.
-COPY requirements.txt ./
-RUN if [ "$TORCH" = cpu ]; then \
-        pip install --index-url https://download.pytorch.org/whl/cpu "torch>=2.8,<2.14"; \
-    fi \
-    && pip install -r requirements.txt $PACKAGES
+# Every file but torch's, which each index has in a form of its own, is known by its hash.
+COPY requirements.lock ./
+RUN if [ "$TORCH" = cpu ]; then index=--index-url=https://download.pytorch.org/whl/cpu; fi \
+    && pip install $index "torch>=2.8,<2.14" \
+    && pip install --no-deps --require-hashes -r requirements.lock \
+    && if [ -n "$PACKAGES" ]; then pip install $PACKAGES; fi
 
 COPY pyproject.toml README.md LICENSE CHANGELOG.md app.py ./
 COPY assets ./assets

@@ -56,6 +56,18 @@ def test_what_is_copied_is_there_and_sent() -> None:
     assert not steps("ADD")
 
 
+def test_what_the_container_installs_is_known_by_its_hash() -> None:
+    """The lock has the releases of requirements.txt, torch excepted; pip compares each file."""
+    (install,) = (step.text for step in steps("RUN") if "requirements.lock" in step.text)
+    assert "--no-deps --require-hashes -r requirements.lock" in install
+    lock = (ROOT / "requirements.lock").read_text()
+    names = re.findall(r"^(\S+)==(\S+)", lock, re.MULTILINE)
+    pinned = re.findall(r"^(\S+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    assert {(name.replace("_", "-"), release) for name, release in pinned} <= set(names)
+    assert "torch" not in dict(names)
+    assert lock.count("--hash=sha256:") >= len(names)
+
+
 def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     """Every variable of ours is in the table, and every folder it names on the volume."""
     told = dict(re.findall(r"(\w+)=(\S+)", steps("ENV")[0].text))
