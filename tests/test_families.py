@@ -33,7 +33,7 @@ from seedgrid.models.families import family_of
 from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
 
-EACH = rest_swept(MODERN, ("z-image", "qwen-image"))
+EACH = rest_swept(MODERN, ("qwen-image",))
 # HiDream's experts compute with the tokens of a whole batch at once: its width is 1.
 LOCKED = rest_swept([name for name in MODERN if name != "hidream"], ("z-image", "qwen-image"))
 # The others turn positions with complex numbers, or sort, for which there is no portable rule.

@@ -127,7 +127,9 @@ def start(kind: str, library: Path) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.sweep)]
+)
 def test_the_page_stops_within_a_step_and_says_so(tmp_path: Path, number: signal.Signals) -> None:
     """SIGTERM once killed it in the middle of a picture, without a word."""
     with start("slow", tmp_path / "art") as page:

@@ -17,9 +17,8 @@ ROOT = Path(__file__).parent.parent
 SLOW_S = 240
 
 
-@pytest.mark.parametrize(
-    ("model", "width"), [("sd", 64), pytest.param("bundled", 256, marks=pytest.mark.sweep)]
-)
+@pytest.mark.sweep
+@pytest.mark.parametrize(("model", "width"), [("sd", 64), ("bundled", 256)])
 def test_the_notebook_shows_grids_and_pictures(
     tmp_path: Path,
     model_folder: Callable[[str], Path],

@@ -100,6 +100,7 @@ def test_a_grid_equals_the_plain_call(
     np.testing.assert_array_equal(paint(backend, recipes), expected)
 
 
+@pytest.mark.sweep
 def test_stable_diffusion_3_paints_without_its_t5(
     model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

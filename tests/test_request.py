@@ -98,7 +98,7 @@ def test_what_was_said_is_kept() -> None:
         ("guidance", "guidance_range", {"guidance_scale": math.nan}),
         ("guidance", "guidance_range", {"guidance_scale": math.inf}),
         ("scheduler", "scheduler_unknown", {"scheduler": "Magic"}),
-        ("dtype", "dtype_unknown", {"dtype": "int8"}),
+        ("dtype", "dtype_unknown", {"dtype": "int9"}),
         ("width", "width_range", {"lock_width": 0}),
         ("width", "width_range", {"lock_width": 3}),
         ("determinism", "determinism_unknown", {"determinism": "maybe"}),

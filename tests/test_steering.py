@@ -90,10 +90,12 @@ def callback_call(
 
 WITH_WORDS = [each for each in FAMILIES if each not in ("ddpm", "ddim")]
 CASES = [
-    *(("sd", solver, guidance) for solver in SOLVERS for guidance in (0.0, 5.0)),
+    *(("sd", solver, 5.0) for solver in SOLVERS),
+    ("sd", "DDIM", 0.0),
     *((name, None, 5.0) for name in ("sdxl", "sd3", "lcm")),
 ]
 SWEPT = [
+    *(("sd", solver, 0.0) for solver in SOLVERS[1:]),
     *((name, None, 0.0) for name in ("sdxl", "sd3", "lcm")),
     *(("sdxl", solver, 5.0) for solver in SOLVERS[1:]),
 ]

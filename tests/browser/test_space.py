@@ -98,6 +98,7 @@ def test_the_page_opens_with_pictures_of_the_model_in_the_box(
     page.close()  # before its server
 
 
+@pytest.mark.sweep
 def test_a_browser_that_keeps_no_cookie_sees_its_pictures_all_the_same(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
