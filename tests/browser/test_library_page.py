@@ -331,6 +331,7 @@ def test_verify_gives_its_verdict(page: Page) -> None:
     """Identical, said and marked; it goes with the picture it is about."""
     generate(page)
     cell(page, 0).click()
+    page.click("#sg-more summary")
     page.click("#sg-verify")
     expect(page.locator("#sg-verdict [data-verdict='identical']")).to_contain_text("Identical")
     cell(page, 1).click()
@@ -380,7 +381,7 @@ def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> 
     """Each link of Export gives its file."""
     first = generate(page)
     cell(page, 0).click()
-    page.click("#sg-export summary")
+    page.click("#sg-more summary")
     links = page.eval_on_selector_all(
         "#sg-export a[href*='/export/']", "all => all.map((a) => a.href)"
     )
