@@ -132,9 +132,31 @@ const byId = (id) => document.getElementById(id);
 /** The input of a field, by the field's id. */
 const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
 
+const AT_ONCE_MS = 50;
+
+/** What Ctrl+Z takes back, the newest last: each with whether that is possible still. */
+const steps = [];
+let isUndoing = false;
+const noteStep = (step) => isUndoing || steps.push({ ...step, atMs: performance.now() });
+
+/** Take back the last step; what was done in one go, as four lines at once, goes in one. */
+function undo() {
+  const last = steps.findLast((step) => step.isThere());
+  steps.length = steps.indexOf(last) + 1;
+  isUndoing = true;
+  for (let step = last; step && last.atMs - step.atMs < AT_ONCE_MS; step = steps.at(-1)) {
+    steps.pop();
+    if (step.isThere()) step.undo();
+  }
+  isUndoing = false;
+  return Boolean(last);
+}
+
 /** Write into an input, as if it were typed. */
 function write(input, value) {
   if (!input || input.value === value) return;
+  const before = input.value;
+  if (SeedGrid.placeNow?.().isFilled && navigator.userActivation.isActive) noteStep({ input, isThere: () => input.value === value, undo: () => write(input, before) });
   input.value = value;
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
@@ -154,7 +176,7 @@ function refresh() {
   const canGoOn = Boolean(card) && !isForming;
   for (const id of ["sg-refine", "sg-subtle", "sg-strong"]) allow(id, canGoOn);
   const isThere = canGoOn && !card.lost;
-  for (const id of ["sg-save", "sg-verify", "sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
+  for (const id of ["sg-save", "sg-copy", "sg-verify", "sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
   allow("sg-link", canGoOn && Boolean(card.link));
   allow("sg-brush", isThere && !card.isEarly && !card.upscaler);
   const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
@@ -202,5 +224,5 @@ function style(name) {
 }
 
 /** The page's parts meet here; tests and the console find it as `SeedGrid`. */
-export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, icon, image, words, shows, tell, own, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
+export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, icon, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
 globalThis.SeedGrid = SeedGrid;

@@ -191,12 +191,8 @@ import { SeedGrid } from "./base.js";
     ];
     const [left, right] = [column("round"), column("work")];
     const cells = left.flatMap((cell, row) => [cell, right[row]]);
-    const wasOpen = element.querySelector("details")?.open;
-    const box = make("details", { class: "sg-export" });
-    box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells));
-    if (SeedGrid.pickedNow().begun) box.append(begunFrom(id, withStarts));
-    box.open = Boolean(wasOpen);
-    element.replaceChildren(box);
+    element.replaceChildren(make("dl", {}, ...cells));
+    if (SeedGrid.pickedNow().begun) element.append(begunFrom(id, withStarts));
   }
 
   /** What pictures were begun from, perhaps somebody's photograph, goes out only when it is wanted. */

@@ -2,7 +2,7 @@
    one does with it: pick, favourite, save, refine. Picking here is picking on the stage. */
 import { SeedGrid } from "./base.js";
 import { pan } from "./pan.js";
-import { arrows, compare, copyLink, overlay } from "./zoom.js";
+import { arrows, compare, copyLink, overlay, sayCopied } from "./zoom.js";
 
 const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
 const isShown = (cell) => cell?.state === "done" && !cell.lost;
@@ -119,11 +119,20 @@ const download = ({ id, file }) => {
   link.remove();
 };
 
+/** Copy the picked picture for other programs: its pixels, for the clipboard keeps no recipe. */
+async function copyPicture(button) {
+  const { id } = SeedGrid.pickedNow();
+  const picture = fetch(pictureUrl(id)).then((answer) => answer.blob());
+  await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+  sayCopied(button);
+}
+
 /** Do what a button of the card says. */
 export function press(button) {
   const doing = {
     "sg-zoom": toggleZoom,
     "sg-save": () => SeedGrid.pickedNow() && download(SeedGrid.pickedNow()),
+    "sg-copy": () => copyPicture(button),
     "sg-compare": () => compare(),
     "sg-link": () => copyLink(button),
   };

@@ -1,10 +1,49 @@
 /* The open library: all works or what was searched for, newest first, loaded as one scrolls. A click
    goes to a picture's place in its work; what is thrown away can be taken back. */
 import { SeedGrid } from "./base.js";
-import { cardGrid } from "./card_grid.js";
 import { makeSelection, named } from "./selection.js";
 import { tagRow } from "./tags.js";
 import { undoBar } from "./undo.js";
+
+/** Any number of cards in a grid; the browser draws those near the window. */
+function cardGrid(makeCard) {
+  const node = SeedGrid.make("div", { class: "sg-card-grid" });
+  const items = [];
+  const placeOf = (wanted) => items.findIndex((item) => item.id === wanted.id);
+  return {
+    node,
+    items,
+    /** Show these items, and nothing else. */
+    set(wanted) {
+      items.splice(0, items.length, ...wanted);
+      node.replaceChildren(...items.map(makeCard));
+    },
+    append(more) {
+      items.push(...more);
+      node.append(...more.map(makeCard));
+    },
+    /** Take an item out; gives its place, for `insert`. */
+    remove(item) {
+      const at = placeOf(item);
+      if (at >= 0) node.children[at].remove();
+      if (at >= 0) items.splice(at, 1);
+      return at;
+    },
+    insert(item, at) {
+      node.insertBefore(makeCard(item), node.children[at] ?? null);
+      items.splice(at, 0, item);
+    },
+    /** Change what an item says, and make its card again. */
+    redraw(item, changed) {
+      const at = placeOf(item);
+      if (at < 0) return;
+      const card = node.children[at];
+      const hadFocus = card.contains(document.activeElement);
+      card.replaceWith(makeCard(Object.assign(items[at], changed)));
+      if (hadFocus) node.children[at].querySelector("button").focus();
+    },
+  };
+}
 
 /** Open it in its place. */
 export function openLibrary() {
@@ -135,10 +174,10 @@ export function openLibrary() {
 
   /** What is said where nothing is shown, and the trash's button where something may be in it. */
   function sayIfEmpty() {
-    nothing.hidden = grid.size > 0;
+    nothing.hidden = grid.items.length > 0;
     const whole = asked.trashed ? "library_trash_empty" : "library_nothing";
     nothing.textContent = text(isWhole() ? whole : "library_not_found");
-    emptyTrash.hidden = !asked.trashed || (isWhole() && grid.size === 0);
+    emptyTrash.hidden = !asked.trashed || (isWhole() && grid.items.length === 0);
   }
 
   const isWhole = () => !(asked.text || asked.model || asked.tag || asked.since || asked.until || asked.favourite || asked.seed !== null);

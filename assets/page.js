@@ -100,7 +100,7 @@ import "./live.js";
   async function help() {
     const { overlay } = await SeedGrid.module("zoom");
     const { keys } = SeedGrid;
-    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"]];
+    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Ctrl + Z", "help_undo"]];
     const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
     const rows = [...moves, ...pressed, ["↑", "help_earlier"]];
     const list = rows.flatMap(([key, what]) => [
@@ -143,6 +143,10 @@ import "./live.js";
       event.stopPropagation();
       document.activeElement?.blur(); // the next key picks a picture
       press(isVarying ? "sg-refine" : "sg-generate");
+      return;
+    }
+    if (event.key === "z" && isSent && !event.shiftKey && !isVarying && !isTyping(event.target)) {
+      if (SeedGrid.undo()) event.preventDefault();
       return;
     }
     if (isHeld) return;
@@ -293,7 +297,7 @@ import "./live.js";
 let large = null;
 const fetchLarge = async () => (large = await SeedGrid.module("large"));
 document.addEventListener("sg-card", ({ detail }) => detail && !large && fetchLarge());
-for (const id of ["sg-zoom", "sg-save", "sg-compare", "sg-link"]) {
+for (const id of ["sg-zoom", "sg-save", "sg-copy", "sg-compare", "sg-link"]) {
   const button = SeedGrid.byId(id);
   button.addEventListener("click", () => (large ? large.press(button) : fetchLarge().then(() => large.press(button))));
 }

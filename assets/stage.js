@@ -78,6 +78,8 @@ import { SeedGrid } from "./base.js";
     if (current.cells?.[index]?.example) return example({ example: current.cells[index].example });
     if (!["done", "waiting", "painting"].includes(state)) return;
     if (picked === index) return;
+    const [before, epoch] = [picked, current.epoch];
+    SeedGrid.noteStep({ isThere: () => current.epoch === epoch && picked === index, undo: () => (before === null ? SeedGrid.letGo() : choose(before)) });
     picked = index;
     mark();
     if (state === "done") pick({ id: current.cells[index].id });

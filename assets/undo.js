@@ -47,6 +47,7 @@ export const undoBar = (restore) => {
         make("button", { text: text("library_undo"), onclick: takeBack }),
       );
       node.hidden = false;
+      SeedGrid.noteStep({ isThere: () => last?.number === number, undo: takeBack });
       wait();
     },
     /** Learn which pictures a deletion threw away. */

@@ -131,6 +131,12 @@ function drawDifference(canvas, before, after) {
   context.putImageData(field, 0, 0);
 }
 
+export function sayCopied(button) {
+  const label = button.textContent;
+  button.textContent = text("link_copied");
+  setTimeout(() => (button.textContent = label), 1500);
+}
+
 /** Copy an address that opens this picture, or paints it from its recipe where it is not. */
 export const copyLink = async (button) => {
   const now = SeedGrid.pickedNow();
@@ -138,10 +144,8 @@ export const copyLink = async (button) => {
   const address = `${location.origin}${location.pathname}?place=${now.id}&${now.link}`;
   // Browsers give the clipboard to secure pages only: not to one in the home's own network.
   if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
-  const label = button.textContent;
   await navigator.clipboard.writeText(address);
-  button.textContent = text("link_copied");
-  setTimeout(() => (button.textContent = label), 1500);
+  sayCopied(button);
   const { epoch } = SeedGrid.stageNow();
   const reach = reachOf(location.hostname);
   if (reach) SeedGrid.shows.status({ epoch, key: reach, kind: "done", data: {} });

@@ -40,6 +40,7 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
         assert list((tmp_path / "elsewhere").rglob("*.png"))
         cell(page, 1).click()
         os.kill(process, signal.SIGKILL)
+        page.click("#sg-more summary")
         page.click("#sg-verify")
         expect(page.locator("#sg-away")).to_be_visible()
 

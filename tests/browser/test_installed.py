@@ -138,6 +138,7 @@ def test_the_installed_page_and_command_walk_the_guides_example(
     page.click("#sg-back")
     expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
     assert ids(page) == first
+    page.click("#sg-more summary")
     page.click("#sg-verify")
     expect(page.locator("#sg-verdict [data-verdict='identical']")).to_be_visible()
     # The probe came before it, so the next card knows of the lock.

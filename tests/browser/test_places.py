@@ -263,6 +263,7 @@ def test_a_link_opens_the_picture_or_fills_it_in(open_page: OpenPage, elsewhere:
     cell(page, 0).click()
     expect(page.locator("#sg-link")).to_be_enabled()
     expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
+    page.click("#sg-more summary")
     page.click("#sg-link")
     expect(status(page)).to_contain_text("this machine only")
     link = "?" + page.evaluate("navigator.clipboard.readText()").split("?")[1]

@@ -26,6 +26,7 @@ def test_a_dropped_photograph_begins_the_next_grid(page: Page, tmp_path: Path) -
     expect(page.locator("#sg-picked")).to_contain_text("from a picture, strength 0.6")
     chip.click()
     expect(chip).to_have_count(0)
+    page.click("#sg-more summary")
     page.click("#sg-begin")
     expect(page.locator("#sg-start input")).to_have_value(ids(page)[1])
     expect(chip).to_be_visible()
