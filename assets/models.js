@@ -173,7 +173,7 @@ function firstRow(each) {
   const memory = say("memory", { size: `${each.memory_gb} GB` });
   const coming = say("to_fetch", { size: `${each.download_gb} GB` });
   const facts = [each.family, each.use && say(`use_${each.use}`), each.size, coming, memory, each.licence, each.gated && say("gated")];
-  const badges = each.fits ? [] : [badge(say("fits_not", { size: `${each.memory_gb} GB` }), "wrong")];
+  const badges = each.fits ? [] : [fitting(each)];
   const fetchIt = button("download", each.id, () => act("download", `${each.id}@${each.revision}`));
   return row(each.id, facts, badges, [fetchIt]);
 }

@@ -18,7 +18,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import ModelRef
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
-from seedgrid.models import registry, shelf
+from seedgrid.models import memory, registry, shelf
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import check_room
 from seedgrid.studio.model_manager import ModelManager
@@ -146,6 +146,21 @@ def test_a_dropped_file_gets_its_configurations_and_no_weights(
     assert manager.delete("cat.safetensors") > whole.stat().st_size
     assert list(shelf.own_folder().iterdir()) == []
     del hub.repositories[family]
+
+
+def test_what_a_model_takes_is_told_by_format_and_the_first_that_fits(
+    manager: ModelManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where float32 and bfloat16 are too much, int8 may do."""
+    manager.download(FOXES)
+    manager.downloads.wait(FOXES)
+    (found,) = [each for each in manager.items() if each.item.id == FOXES]
+    assert list(found.item.needs) == ["float32", "bfloat16", "int8"]
+    assert found.item.fitting == "float32"
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 1.2 * found.item.needs["int8"])
+    assert found.item.fitting == "int8"
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 1)
+    assert found.item.fitting is None
 
 
 def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None:

@@ -34,6 +34,9 @@ from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]
 
+_INT8_SHARE: Final = 0.55
+"""Of the memory in bfloat16, what a model takes in int8: what is no linear layer stays."""
+
 
 class Asked(BaseModel):
     """What somebody asks to be done with a model."""
@@ -137,7 +140,13 @@ def _lora(item: LoraItem) -> Json:
 
 def _first(model: FirstModel) -> Json:
     shown = {"family": model.family.removesuffix("Pipeline"), "size": model.size.replace("x", "×")}
-    return model.model_dump() | shown | {"fits": fits(int(model.memory_gb * 1e9))}
+    needs = {
+        "bfloat16": int(model.memory_gb * 1e9),
+        "int8": int(model.memory_gb * _INT8_SHARE * 1e9),
+    }
+    fitting = next((name for name, size in needs.items() if fits(size)), None)
+    sizes = {"needs": needs, "fits": fitting == "bfloat16", "fitting": fitting}
+    return model.model_dump() | shown | sizes
 
 
 def _moving(progress: Progress, language: str) -> Json:
