@@ -226,6 +226,7 @@ def test_nothing_is_lost_at_200_percent(open_page: OpenPage, size: tuple[int, in
     generate(page)
     cell(page, 0).click()
     expect(page.locator("#sg-refine")).to_be_enabled()
+    page.click("#sg-more summary")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     for part in ("prompt", "generate", "refine", "vary-4", "verify", "settings", "library-open"):
         page.locator(f"#sg-{part}").scroll_into_view_if_needed()

@@ -47,6 +47,18 @@ def test_wheel_drag_and_keys_look_closer(page: Page) -> None:
     assert page.evaluate(SCALE, PICTURE) == pytest.approx(fitted)
 
 
+def test_the_whole_screen_is_for_the_picture(page: Page) -> None:
+    """The arrows go on from picture to picture there."""
+    generate(page)
+    cell(page, 1).dblclick()
+    _wait(page)
+    page.click(f"{ZOOM} [data-tool='full']")
+    page.wait_for_function("document.fullscreenElement?.matches('dialog.sg-zoom figure')")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(f"{ZOOM} .sg-place")).to_have_text("3 / 4")
+    page.evaluate("document.exitFullscreen()")
+
+
 def test_two_fingers_look_closer_and_one_goes_on(open_page: OpenPage) -> None:
     """A pinch makes the picture larger; where all of it is seen, a finger goes to the next one."""
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
