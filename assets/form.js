@@ -165,6 +165,17 @@ function labelNext() {
 }
 document.addEventListener("sg-pick", labelNext);
 seeds.addEventListener("input", labelNext);
+
+/** Beside the field: so many seeds from its first one on, or others drawn. Nothing is painted yet. */
+const count = byId("sg-count");
+count.addEventListener("change", () => {
+  const [first] = seedsNow();
+  const start = Math.min(first, NUM_SEEDS - Number(count.value));
+  write(seeds, count.value === "drawn" ? drawn(seedsNow()) : `${start}-${start + Number(count.value) - 1}`);
+  count.selectedIndex = 0;
+  seeds.focus();
+});
+
 byId("sg-roll").addEventListener("click", () => paint(drawn));
 byId("sg-next").addEventListener("click", () => paint(following));
 

@@ -297,6 +297,7 @@ import "./live.js";
 let large = null;
 const fetchLarge = async () => (large = await SeedGrid.module("large"));
 document.addEventListener("sg-card", ({ detail }) => detail && !large && fetchLarge());
+SeedGrid.byId("sg-copy").hidden = !navigator.clipboard; // Browsers give it to secure pages only.
 for (const id of ["sg-zoom", "sg-save", "sg-copy", "sg-compare", "sg-link"]) {
   const button = SeedGrid.byId(id);
   button.addEventListener("click", () => (large ? large.press(button) : fetchLarge().then(() => large.press(button))));

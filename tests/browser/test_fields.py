@@ -60,6 +60,18 @@ def test_a_link_with_a_scheduler_that_is_not_offered_is_refused_not_changed(
     expect(page.locator("#sg-scheduler [role=alert]")).to_contain_text("Nope")
 
 
+def test_so_many_seeds_or_drawn_ones_are_a_choice_beside_the_field(page: Page) -> None:
+    """The first one stays, so a grid that is liked is part of the wall; Generate still paints."""
+    first = ids(page)
+    seeds(page).fill("5, 9")
+    count = page.get_by_label("How many seeds")
+    count.select_option("16")
+    expect(seeds(page)).to_have_value("5-20")
+    count.select_option("Drawn")
+    assert len(set(seeds(page).input_value().split(", "))) == 16
+    assert ids(page) == first
+
+
 def test_another_models_offer_that_comes_late_changes_no_choice(page: Page) -> None:
     """What is chosen while it is asked for stays chosen."""
     set_steps(page, 2)
