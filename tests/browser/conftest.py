@@ -135,6 +135,7 @@ def page(shared: BrowserContext, address: str, troubles: list[str]) -> Iterator[
     shared.clear_cookies()
     page = visit(shared, address, "", troubles)
     yield page
+    page.goto(f"{address}healthz")  # A page that is left writes down where it was.
     page.evaluate("localStorage.clear()")
     page.close()
 
