@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
-from steps import generate, ids, prompt, refine, wait_for_new_round, wait_for_turns, wait_until_done
+from steps import (
+    OpenPage,
+    generate,
+    ids,
+    prompt,
+    refine,
+    wait_for_new_round,
+    wait_for_turns,
+    wait_until_done,
+)
 
 from seedgrid.core.prompts import GUIDE_PROMPT
 
 
-def test_earlier_works_stay_on_the_rail_and_back_leads_to_them(page: Page) -> None:
+def test_earlier_works_stay_on_the_rail_and_back_leads_to_them(open_page: OpenPage) -> None:
     """Other seeds and other words begin a work below the ones before, which open again."""
+    page = open_page()
     generate(page)
     refined = refine(page, 1)
     page.click("#sg-next")
     wait_for_new_round(page, refined)
     prompt(page).fill("a boat")
     boats = generate(page)
-    expect(_folded(page)).to_have_count(2)
-    expect(_folded(page).first).to_have_text(GUIDE_PROMPT)
+    expect(_folded(page)).to_have_text([GUIDE_PROMPT, GUIDE_PROMPT])
     _folded(page).first.click()
     wait_for_new_round(page, boats)
     assert ids(page) == refined, "it opens where it was left"
