@@ -246,13 +246,13 @@ class Steering:
             for place in range(row, len(words), len(self._cells)):
                 own = words[place]
                 (generator,) = fresh_generators([self._cells[row].seed ^ _SPREAD_STREAM])
-                values = own.float()
+                values = own.float().flatten(1)
                 rest = values[min(1, len(values) - 1) :]
                 apart = rest - rest.mean(0)
-                noise = torch.randn(len(apart), generator=generator).to(own.device) @ apart
+                noise = torch.randn(1, len(apart), generator=generator).to(own.device) @ apart
                 farthest = apart.square().sum(1).sqrt().amax()
                 far = _SPREAD_STRENGTH * farthest / noise.square().sum().sqrt().clamp_min(1e-6)
-                spread[place] = (values + noise * far).to(own.dtype)
+                spread[place] = (values + noise * far).reshape(own.shape).to(own.dtype)
         return spread
 
 
