@@ -231,6 +231,12 @@ function lentHeaders() {
     }
   }
 
+  /** Somebody corrects a field: what was wrong with it is said no more. */
+  function corrected() {
+    if (isMarked) line.textContent = "";
+    clearFields();
+  }
+
   /** Put the sentence at its field; a folded field is opened first, and needs a moment for that. */
   function complain(name, sentence, isOpened = false) {
     const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
@@ -246,7 +252,7 @@ function lentHeaders() {
     field.dataset.sgWrong = "";
     field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
     input?.setAttribute("aria-invalid", "true");
-    input?.addEventListener("input", clearFields, { once: true });
+    input?.addEventListener("input", corrected, { once: true });
     if (input?.type !== "file") input?.focus();
   }
 

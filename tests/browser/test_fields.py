@@ -45,8 +45,10 @@ def test_a_mistake_is_explained_at_its_field(page: Page) -> None:
         expect(message).to_contain_text(words)
         expect(box).to_have_attribute("aria-invalid", "true")
         assert ids(page) == first
+        expect(page.locator(".sg-status-line")).to_contain_text(words)
         box.press("x")
         expect(message).to_have_count(0)
+        expect(page.locator(".sg-status-line")).to_be_empty()
         box.fill(good)
 
 
