@@ -109,10 +109,27 @@ def test_a_gguf_file_in_a_models_folder_is_its_transformer(
     run = [sys.executable, str(program), "--model", str(gguf_folder)]
     done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.stdout.count("identical  seed") == 1, done.stdout + done.stderr
-    with (gguf_folder / "transformer" / "flux-Q8_0.gguf").open("ab") as file:
-        file.truncate(1000)
+
+
+def test_a_damaged_gguf_file_is_said_to_be(backend: DiffusersBackend, gguf_folder: Path) -> None:
+    """One that is cut off when it is loaded; one that is something else when it is looked at."""
+    file = gguf_folder / "transformer" / "flux-Q8_0.gguf"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(ModelError, match="damaged"):
+        backend.prepare(recipes_for(backend, gguf_folder)[0], PLACEMENT)
+    file.write_bytes(bytes(1000))
     with pytest.raises(ModelError, match="damaged"):
         read_folder(gguf_folder)
+
+
+def test_a_recipe_of_int8_from_elsewhere_says_what_it_needs(
+    backend: DiffusersBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library that makes it may not be installed here: that is no damage of the model."""
+    (recipe,) = recipes_for(backend, BUNDLED, ("a cat",), **SIZE)
+    monkeypatch.setattr("seedgrid.core.checks.find_spec", lambda _: None)
+    with pytest.raises(InputError, match="pip install sdnq"):
+        backend.prepare(recipe.replace(dtype="int8-float32"), PLACEMENT)
 
 
 @pytest.mark.parametrize(

@@ -172,9 +172,14 @@ def _spelled(name: str) -> str:
 def check_dtype(dtype: str | None, card: ModelCard) -> str:
     """Return the number format; `int8` is the model's own, with most weights in 8 bits."""
     wanted = f"int8-{card.dtype}" if dtype == "int8" else dtype or card.dtype
-    if wanted.startswith("int8-") and find_spec("sdnq") is None:
-        raise InputError("dtype_library", field="dtype", value=wanted)
+    check_quantiser(wanted)
     return _one_of("dtype", wanted, get_args(DType))
+
+
+def check_quantiser(dtype: str) -> None:
+    """Refuse a number format of 8 bits where the library that makes it is not installed."""
+    if dtype.startswith("int8-") and find_spec("sdnq") is None:
+        raise InputError("dtype_library", field="dtype", value=dtype)
 
 
 def check_determinism(level: str | None, _: ModelCard) -> str:

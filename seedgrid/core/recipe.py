@@ -213,6 +213,11 @@ class Recipe(Value):
         return self.arithmetic != "native"
 
     @property
+    def is_int8(self) -> bool:
+        """Whether most weights are kept in 8 bits."""
+        return self.dtype.startswith("int8-")
+
+    @property
     def words(self) -> str:
         """What was typed."""
         return self.typed_prompt or self.prompt

@@ -14,6 +14,7 @@ import os
 import re
 from typing import Any, Final
 
+from seedgrid.core.checks import check_quantiser
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.devices import torch_dtype
@@ -25,7 +26,7 @@ PARTS: Final = re.compile(r"(?:transformer|unet|text_encoder)(?:_\d)?")
 
 def quantiser_of(recipe: Recipe, files: ModelFiles) -> str:
     """Return which library keeps a recipe's weights in fewer bits; empty for none."""
-    return "sdnq" if recipe.dtype.startswith("int8-") else files.quantiser
+    return "sdnq" if recipe.is_int8 else files.quantiser
 
 
 def quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
@@ -33,14 +34,13 @@ def quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
 
     Raises:
         InputError: `dtype_stored`: int8 of weights that are stored in fewer bits already;
-            `dtype_single_file`, `dtype_loras`.
+            `dtype_single_file`, `dtype_loras`; `dtype_library`.
     """
-    is_int8 = recipe.dtype.startswith("int8-")
-    if is_int8:
+    if recipe.is_int8:
         _check_int8(files, recipe)
-    if is_int8 or files.quantiser == "sdnq":
+    if quantiser_of(recipe, files) == "sdnq":
         _import_sdnq()
-    if is_int8:
+    if recipe.is_int8:
         from diffusers import PipelineQuantizationConfig
         from sdnq import SDNQConfig
 
@@ -51,6 +51,7 @@ def quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
 
 
 def _check_int8(files: ModelFiles, recipe: Recipe) -> None:
+    check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
     if files.quantiser:
         raise InputError("dtype_stored", field="dtype", value=files.quantiser)
     if files.checkpoint is not None:

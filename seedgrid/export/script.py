@@ -179,7 +179,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "model": recipe.model.id,
         "revision": recipe.model.revision if is_hub_id(recipe.model.id) else None,
         "dtype": recipe.dtype.removeprefix("int8-"),
-        "is_int8": recipe.dtype.startswith("int8-"),
+        "is_int8": recipe.is_int8,
         "quantiser": quantiser_of(entries[0]),
         "arithmetic": recipe.arithmetic,
         "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
@@ -201,9 +201,10 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
 
 def quantiser_of(entry: Entry) -> str:
     """Return the library that keeps a picture's weights in fewer bits; empty for none."""
+    if entry.recipe.is_int8:
+        return "sdnq"
     told = entry.passport.model_dump()
-    is_int8 = entry.recipe.dtype.startswith("int8-")
-    return "sdnq" if is_int8 else next((name for name in QUANTISERS if name in told), "")
+    return next((name for name in QUANTISERS if name in told), "")
 
 
 def _nothing(_: str) -> Pieces:

@@ -27,7 +27,7 @@ from seedgrid.models.digests import known_digest
 from seedgrid.models.families import Configs
 from seedgrid.models.files import INDEX, ModelFiles, read_header
 from seedgrid.models.loras import may_be_lora
-from seedgrid.models.memory import choose_dtype, fits, likely_device_type
+from seedgrid.models.memory import choose_dtype, first_fitting, likely_device_type
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
 from seedgrid.storage.cache import recall, remember_one
@@ -41,6 +41,8 @@ _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$",
 _CARD_CHARACTERS: Final = 4000
 _BESIDE_WEIGHTS: Final = 1.1
 """What a model takes beside its weights: activations, and what libraries keep."""
+_INT8_SHARE: Final = 0.55
+"""Of the memory in bfloat16, what a model takes in int8: what is no linear layer stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,7 @@ class Item:
     @property
     def fitting(self) -> str | None:
         """The first number format that fits into this machine's memory; None where none does."""
-        return next((name for name, needs in self.needs.items() if fits(needs)), None)
+        return first_fitting(self.needs)
 
 
 class FirstModel(BaseModel):
@@ -102,6 +104,12 @@ class FirstModel(BaseModel):
     memory_gb: float
     size: str
     use: Literal["fast", "text", "small", "loras", "live", ""] = ""
+
+    @property
+    def needs(self) -> dict[str, int]:
+        """About how much memory it takes by number format, in bytes."""
+        num_bytes = int(self.memory_gb * 1e9)
+        return {"bfloat16": num_bytes, "int8": int(num_bytes * _INT8_SHARE)}
 
 
 @cache

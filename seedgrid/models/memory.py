@@ -9,7 +9,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,11 @@ _SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloa
 def fits(needs_bytes: int) -> bool:
     """Tell whether a model that takes so much fits into this machine's memory."""
     return needs_bytes <= _SHARE * memory_bytes()
+
+
+def first_fitting(needs: Mapping[str, int]) -> str | None:
+    """Return the first number format that fits, of what a model needs in each; None for none."""
+    return next((name for name, num_bytes in needs.items() if fits(num_bytes)), None)
 
 
 def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:

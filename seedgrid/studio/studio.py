@@ -457,8 +457,10 @@ class Studio:
         cells = [each for each in missing if has_starts(each.recipe, library)]
         if not missing:
             return None
+        if not cells:  # Nothing can be painted: it says what is missing.
+            check_starts([each.recipe for each in missing], library)
         left_out = len(missing) - len(cells)
-        jobs = [Job(recipe=each.recipe, lineage=each.lineage) for each in cells or missing]
+        jobs = [Job(recipe=each.recipe, lineage=each.lineage) for each in cells]
         notices = (Notice("work_partly", number=left_out),) if left_out else ()
         return self._submit(jobs, notices, options, expected=[c.pixels_sha256 for c in cells])
 

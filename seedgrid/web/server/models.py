@@ -23,7 +23,7 @@ from seedgrid.models.catalogue import FirstModel
 from seedgrid.models.download import Progress, check_room
 from seedgrid.models.hub import host, read_download
 from seedgrid.models.loras import LoraItem, may_be_lora
-from seedgrid.models.memory import fits, size_text
+from seedgrid.models.memory import first_fitting, size_text
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
@@ -33,9 +33,6 @@ from seedgrid.web.server.who import Asks, Who, is_this_machine
 from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]
-
-_INT8_SHARE: Final = 0.55
-"""Of the memory in bfloat16, what a model takes in int8: what is no linear layer stays."""
 
 
 class Asked(BaseModel):
@@ -140,12 +137,8 @@ def _lora(item: LoraItem) -> Json:
 
 def _first(model: FirstModel) -> Json:
     shown = {"family": model.family.removesuffix("Pipeline"), "size": model.size.replace("x", "×")}
-    needs = {
-        "bfloat16": int(model.memory_gb * 1e9),
-        "int8": int(model.memory_gb * _INT8_SHARE * 1e9),
-    }
-    fitting = next((name for name, size in needs.items() if fits(size)), None)
-    sizes = {"needs": needs, "fits": fitting == "bfloat16", "fitting": fitting}
+    fitting = first_fitting(model.needs)
+    sizes = {"needs": model.needs, "fits": fitting == "bfloat16", "fitting": fitting}
     return model.model_dump() | shown | sizes
 
 
