@@ -128,6 +128,8 @@ function tell(news) {
 }
 
 const byId = (id) => document.getElementById(id);
+/** What lies over the page and over all else; undefined where nothing does. */
+const over = () => [...document.querySelectorAll("dialog[open]")].at(-1);
 
 /** The input of a field, by the field's id. */
 const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
@@ -224,5 +226,5 @@ function style(name) {
 }
 
 /** The page's parts meet here; tests and the console find it as `SeedGrid`. */
-export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, icon, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
+export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, icon, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, over, inputOf, write, allow, refresh, rove, pick, seen, style };
 globalThis.SeedGrid = SeedGrid;

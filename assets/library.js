@@ -1,5 +1,5 @@
-/* The open library: all works or what was searched for, newest first, loaded as one scrolls. A click
-   goes to a picture's place in its work; what is thrown away can be taken back. */
+/* The library over the page: all works or what was searched for, newest first, loaded as one scrolls. A
+   click goes to a picture's place in its work; what is thrown away can be taken back. */
 import { SeedGrid } from "./base.js";
 import { makeSelection, named } from "./selection.js";
 import { tagRow } from "./tags.js";
@@ -45,15 +45,22 @@ function cardGrid(makeCard) {
   };
 }
 
-/** Open it in its place. */
+let library = null;
+
+/** Show it, with what is in it by now. */
 export function openLibrary() {
-  const element = SeedGrid.byId("sg-library");
+  library ??= makeLibrary();
+  if (!library.dialog.open) library.dialog.showModal();
+  library.dialog.focus(); // not the field: a phone would bring its keyboard
+  library.ask();
+}
+
+function makeLibrary() {
   const { make, text, icon, image, thumbUrl } = SeedGrid;
   const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false, tag: "", sort: "newest" };
   let number = 0;
   let after = null;
   let isWaiting = false;
-  let isNew = true;
   const line = SeedGrid.line();
   let changing = 0; // changes without an answer
   let deletions = 0;
@@ -93,8 +100,11 @@ export function openLibrary() {
   const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
   for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
   const title = make("h2", { text: text("library_title") });
-  const close = make("button", { class: "sg-pill", id: "sg-library-close", text: text("library_close"), onclick: SeedGrid.closeLibrary });
-  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash, close);
+  const close = make("button", { class: "sg-close", id: "sg-library-close", "aria-label": text("library_close"), onclick: () => dialog.close() });
+  close.append(icon("close"));
+  const said = make("p", { class: "sg-said", role: "alert" });
+  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash, said);
+  const dialog = make("dialog", { class: "sg-works", tabindex: "-1", "aria-label": text("library_title") });
 
   function field(type, key, change) {
     const input = make("input", { type, class: "sg-field", placeholder: text(key), "aria-label": text(key), maxlength: "200" });
@@ -166,8 +176,6 @@ export function openLibrary() {
     after = value.after;
     if (value.is_more) grid.append(value.items);
     else grid.set(value.items);
-    if (isNew) element.scrollIntoView({ behavior: "smooth", block: "start" }); // before, the page was too short for it
-    isNew = false;
     sayIfEmpty();
     if (after !== null && isNear(end)) askMore();
   }
@@ -193,8 +201,9 @@ export function openLibrary() {
         "data-picture-id": item.id,
         onclick: (event) => {
           if (selection.takes(item, event)) return;
+          dialog.close();
           SeedGrid.turn("open", { id: item.id });
-          scrollTo({ top: 0, behavior: "smooth" });
+          scrollTo({ top: 0 });
         },
       },
       image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }),
@@ -234,7 +243,7 @@ export function openLibrary() {
     sayIfEmpty();
     if (!isTrashed) return;
     undo.offer(deletion, items.length, () => {
-      if (question !== number) return;
+      if (question !== number) return void ask(); // something else was searched for meanwhile
       for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
       sayIfEmpty();
     });
@@ -246,12 +255,10 @@ export function openLibrary() {
     items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));
   }
 
-  addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
-  SeedGrid.askLibrary = (isOpened = false) => {
-    isNew ||= isOpened; // then it comes into sight
-    if (head.isConnected) ask();
-  };
-  element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
+  dialog.addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
+  dialog.append(close, head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
+  SeedGrid.byId("sg-library").append(dialog);
+  SeedGrid.askLibrary = () => dialog.open && ask();
   SeedGrid.shows.library = show;
-  ask();
+  return { dialog, ask };
 }

@@ -119,7 +119,7 @@ import "./live.js";
     return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
   }
 
-  /** Over the page the large view alone hears keys, and they mean the picture that it shows. */
+  /** Of what lies over the page the large view alone hears keys, and they mean the picture that it shows. */
   function pressOver(dialog, key) {
     if (!dialog.matches(".sg-zoom")) return;
     const tool = { r: "refine", f: "favourite", b: "brush" }[key];
@@ -130,8 +130,13 @@ import "./live.js";
   }
 
   document.addEventListener("keydown", (event) => {
-    const over = document.querySelector("dialog[open]");
+    const over = SeedGrid.over();
     const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+    const isStepBack = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !isTyping(event.target);
+    if (isStepBack && (!over || over.matches(".sg-works"))) {
+      if (SeedGrid.undo()) event.preventDefault();
+      return;
+    }
     if (over) {
       if (!isHeld && !isTyping(event.target)) pressOver(over, event.key.toLowerCase());
       return;
@@ -145,15 +150,9 @@ import "./live.js";
       press(isVarying ? "sg-refine" : "sg-generate");
       return;
     }
-    if (event.key === "z" && isSent && !event.shiftKey && !isVarying && !isTyping(event.target)) {
-      if (SeedGrid.undo()) event.preventDefault();
-      return;
-    }
     if (isHeld) return;
     if (event.key === "Escape") {
-      const { classList } = document.documentElement;
-      if (classList.contains("sg-busy")) press("sg-stop");
-      else if (classList.contains("sg-in-library") && !classList.contains("sg-selecting")) press("sg-library-close");
+      if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
       else if (!isTyping(event.target)) SeedGrid.letGo();
       return;
     }
@@ -172,7 +171,7 @@ import "./live.js";
 
   function cover() {
     veil ??= make("div", { class: "sg-veil" }, make("strong", { text: text("drop_here") }));
-    document.body.append(veil);
+    (SeedGrid.over() ?? document.body).append(veil);
   }
 
   function uncover() {
@@ -211,6 +210,7 @@ import "./live.js";
 
   /** Hand them over; what is chosen once more in the field is heard again. */
   function take(files) {
+    SeedGrid.over()?.close(); // what is said of them stands on the page
     if (files.length && !refuses(files)) SeedGrid.turnFiles([...files]);
   }
 
@@ -232,42 +232,15 @@ import "./live.js";
 /* The library's door and the models': what is behind them comes with the first click. */
 (() => {
   const { make, text, byId } = SeedGrid;
-  const element = byId("sg-library");
-  const opener = make("button", { class: "sg-library-closed" });
-  opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
-  element.replaceChildren(opener); // nobody's pictures are in the page before this visitor asks
-
-  let opened = null; // what stood here when it was closed
-
-  async function unfold() {
-    const { openLibrary } = await SeedGrid.module("library");
-    if (!opener.isConnected) return;
-    if (!opened) return void openLibrary();
-    element.replaceChildren(...opened);
-    SeedGrid.askLibrary(true);
-  }
-
-  SeedGrid.closeLibrary = () => {
-    opened = [...element.childNodes];
-    element.replaceChildren(opener);
-    scrollTo({ top: 0 });
-    byId("sg-library-open").focus();
-  };
-
-  opener.addEventListener("click", unfold);
-  byId("sg-library-open").addEventListener("click", async () => {
-    await unfold();
-    element.scrollIntoView({ behavior: "smooth", block: "start" });
-  });
+  const door = make("button", { class: "sg-library-closed" });
+  door.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
+  byId("sg-library").replaceChildren(door); // nobody's pictures are in the page before this visitor asks
+  const open = async () => (await SeedGrid.module("library")).openLibrary();
+  for (const opener of [door, byId("sg-library-open")]) opener.addEventListener("click", open);
   byId("sg-models").addEventListener("click", async () => {
     await SeedGrid.module("models");
     SeedGrid.showModels();
   });
-  // On a phone the button at the thumb belongs to the stage: it goes while one is in the library.
-  new IntersectionObserver(
-    (seen) => document.documentElement.classList.toggle("sg-in-library", seen.at(-1).isIntersecting),
-    { rootMargin: "-50% 0px -50% 0px" },
-  ).observe(element);
 })();
 
 /* What else of this visitor's is painted or waits, also of closed tabs: a chip each, under the bar. */

@@ -49,11 +49,11 @@ import { SeedGrid } from "./base.js";
   const open = ({ round }) => SeedGrid.turn("load", { place: round });
 
   /** To the round before; from a work's first one to the work before. */
-  async function back() {
-    const parts = await SeedGrid.turn("back");
-    const before = workBefore();
-    if (!parts?.stage && before) open(before);
-  }
+  const back = () =>
+    SeedGrid.turn("back", {}, {}, (parts) => {
+      const before = parts?.stage ? null : workBefore();
+      return before && ["load", { place: before.round }];
+    });
 
   /** Begin clean: no earlier work, no words. */
   async function beginWork() {

@@ -109,8 +109,9 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   }
 
   document.addEventListener("keydown", (event) => {
-    const isHere = isOn && event.key === "Escape" && !document.querySelector("dialog[open]");
-    if (isHere && event.target.closest?.("#sg-library")) turn(false);
+    if (!isOn || event.key !== "Escape" || !SeedGrid.over()?.matches(".sg-works")) return;
+    event.preventDefault(); // it stays open
+    turn(false);
   });
 
   return {

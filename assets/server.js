@@ -56,10 +56,15 @@ async function post(path, options) {
 SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, asJson({ state: { ...known, ...more }, ...data }));
 
 /** Ask for what leads to another place. A hand is quicker than a server: who presses Back twice asks
-    from a place that is about to change, so each question waits for the answer before it. */
-SeedGrid.turn = (action, data = {}, more = {}) => {
+    from a place that is about to change, so each question waits for the answer before it. `next` may
+    tell by the answer what is asked after it, in the same turn. */
+SeedGrid.turn = (action, data = {}, more = {}, next = () => null) => {
   document.dispatchEvent(new CustomEvent("sg-turn", { detail: [action, data, more] }));
-  return line(() => SeedGrid.ask(action, data, more));
+  return line(async () => {
+    const parts = await SeedGrid.ask(action, data, more);
+    const then = next(parts);
+    return then ? SeedGrid.ask(...then) : parts;
+  });
 };
 
 /** Hand files over, in their turn. */
@@ -198,6 +203,8 @@ function lentHeaders() {
     line.textContent = value.key ? text(value.key, value.data) : "";
     line.dataset.kind = value.kind;
     line.dataset.key = value.key ?? "";
+    const said = SeedGrid.over()?.querySelector(".sg-said"); // the line itself is covered
+    if (said) said.textContent = value.kind === "error" ? line.textContent : "";
     document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
     offer(value);
     clearFields();

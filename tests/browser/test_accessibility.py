@@ -94,6 +94,7 @@ def _undoing(page: Page) -> None:
 
 
 def _zoom(page: Page) -> None:
+    page.keyboard.press("Escape")
     page.evaluate("scrollTo(0, 0)")
     page.locator("body").press("z")
     expect(page.locator("dialog.sg-zoom")).to_be_visible()
