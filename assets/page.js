@@ -100,7 +100,7 @@ import "./live.js";
   async function help() {
     const { overlay } = await SeedGrid.module("zoom");
     const { keys } = SeedGrid;
-    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Ctrl + Z", "help_undo"]];
+    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Shift + Enter", "help_several"], ["Ctrl + Z", "help_undo"]];
     const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
     const rows = [...moves, ...pressed, ["↑", "help_earlier"]];
     const list = rows.flatMap(([key, what]) => [

@@ -57,18 +57,27 @@ import { SeedGrid } from "./base.js";
       make("span", { class: "sg-bar-line" }, cell.bar),
       cell.mark,
     );
-    cell.node.addEventListener("click", () => choose(index));
+    cell.node.addEventListener("click", (event) => take(event, index));
     cell.node.addEventListener("dblclick", () => SeedGrid.module("large").then(({ zoom }) => zoom(index)));
     cell.node.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
-        choose(index);
-      } else if (SeedGrid.rove(event, () => cells.map((each) => each.node), columns)) {
+        take(event, index);
+      } else if (SeedGrid.rove(event, () => seen().map((each) => each.node), columns)) {
         event.preventDefault();
       }
     });
     cell.node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
     return cell;
+  }
+
+  const seen = () => cells.filter((cell) => !cell.node.hidden);
+
+  /** Pick one, or mark it beside others. */
+  function take(event, index) {
+    const isMarked = event.shiftKey || document.documentElement.classList.contains("sg-marking");
+    if (isMarked) SeedGrid.module("wall").then(({ mark }) => mark(index));
+    else choose(index);
   }
 
   /** Pick a cell; the picked one stays so. A forming one counts once it is done. */
@@ -117,6 +126,7 @@ import { SeedGrid } from "./base.js";
     const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
     if (isChanged) layOut(value);
     value.cells.forEach((state, index) => fill(cells[index], state, isNew));
+    if (isChanged) document.dispatchEvent(new Event("sg-laid"));
     drawPreviews(value.cells);
     if (isChanged) mark();
     setBusy(value.busy);
@@ -137,17 +147,22 @@ import { SeedGrid } from "./base.js";
       cells.push(cell);
       grid.append(cell.node);
     }
-    columns = value.table?.seeds.length ?? Math.ceil(Math.sqrt(cells.length));
-    const rows = Math.ceil(cells.length / columns);
-    head(value.table);
+    value.cells.forEach(({ id }, index) => (cells[index].node.hidden = Boolean(SeedGrid.isHidden?.(id))));
+    const shown = seen();
+    const table = shown.length === cells.length ? value.table : null;
+    const fitting = Math.ceil(Math.sqrt(shown.length));
+    columns = table?.columns.length ?? SeedGrid.wallColumns?.(fitting) ?? fitting;
+    const rows = Math.ceil(shown.length / columns);
+    head(table);
     const [width, height] = value.size;
-    grid.classList.toggle("sg-table", Boolean(value.table));
+    grid.classList.toggle("sg-table", Boolean(table));
     grid.classList.toggle("sg-many", columns > MANY);
-    grid.classList.toggle("sg-captioned", columns <= FEW && !value.table);
-    cells.forEach((cell, index) => round(cell.node, index, columns, rows));
+    grid.classList.toggle("sg-captioned", columns <= FEW && !table);
+    shown.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
     element.style.setProperty("--sg-rows", rows);
-    byId("sg-page").style.setProperty("--sg-ratio", (columns * width) / (rows * height));
+    const fits = table || columns === fitting; // else the page is as long as its rows
+    byId("sg-page").style.setProperty("--sg-ratio", fits ? (columns * width) / (rows * height) : columns);
     element.style.setProperty("--sg-cell-ratio", width / height);
     const hasLost = value.cells.some((cell) => cell.lost);
     document.documentElement.classList.toggle("sg-has-lost", hasLost);
@@ -156,18 +171,18 @@ import { SeedGrid } from "./base.js";
     element.classList.toggle("sg-opening", hasExamples);
     invitation.querySelector("strong").textContent = text(hasExamples ? "opening_title" : "invite_title");
     invitation.querySelector("span").textContent = text(hasExamples ? "opening_text" : "invite_text");
+    if (cells.length > FEW) SeedGrid.module("wall");
   }
 
-  /** In a table of seeds and prompts: the seeds above the columns, each prompt above its row. */
+  /** In a table: the seeds, or what was changed, above the columns; the words or the seed above each row. */
   function head(table) {
     for (const heading of grid.querySelectorAll(".sg-heading")) heading.remove();
     if (!table) return;
-    table.prompts.forEach((prompt, row) => {
-      const heading = make("p", { class: "sg-heading sg-row-heading" }, make("bdi", { text: prompt }));
-      cells[row * table.seeds.length].node.before(heading);
+    table.rows.forEach((words, row) => {
+      const heading = make("p", { class: "sg-heading sg-row-heading" }, make("bdi", { text: words }));
+      cells[row * table.columns.length].node.before(heading);
     });
-    const seeds = table.seeds.map((seed) => make("p", { class: "sg-heading", text: seed }));
-    grid.prepend(...seeds);
+    grid.prepend(...table.columns.map((words) => make("p", { class: "sg-heading", text: words })));
   }
 
   /** The corners of the grid are the corners of its outer cells. */
@@ -301,6 +316,11 @@ import { SeedGrid } from "./base.js";
     if (bottom < (bottom - top) / 2) grid.scrollIntoView({ block: "start" });
   };
 
+  /** Lay the stage out anew, as what hides cells or gives it other columns wants it. */
+  SeedGrid.layOut = () => {
+    layOut(current);
+    document.dispatchEvent(new Event("sg-laid"));
+  };
   SeedGrid.stageNow = () => ({ ...current, picked });
   SeedGrid.settled = () => settled;
   SeedGrid.shows.stage = show;

@@ -7,7 +7,7 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Entry
-from seedgrid.core.plan import describe_change, plan_grid, plan_refine
+from seedgrid.core.plan import describe_change, plan_again, plan_grid, plan_refine, plan_rows
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.core.variations import refine
 from seedgrid.engine import Engine
@@ -34,6 +34,23 @@ def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
     assert {place.work_id for place in places} == {parent.lineage.work_id}
     assert len({place.round_id for place in places} | {parent.lineage.round_id}) == 2
     assert [place.change for place in places] == [", artsy", "at night"]
+
+
+def test_a_round_of_several_pictures_has_a_row_for_each(make_recipes: MakeRecipes) -> None:
+    """Each child names its own parent; planned once more, it does so again, beside it."""
+    with Engine(FakeBackend(), MemoryStore()) as engine:
+        made = engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(20)
+        rows = [(each, refine(each.recipe, [", artsy", " red"], card)) for each in made[1:3]]
+        jobs = plan_rows(rows)
+        again = plan_again(engine.submit(jobs, owner="a").result(20))
+    parents = [made[1].id] * 2 + [made[2].id] * 2
+    for planned in (jobs, again):
+        places = [job.lineage for job in planned]
+        assert [place.parent_id for place in places] == parents
+        assert [place.change for place in places] == [", artsy", "red"] * 2
+        assert [place.cell for place in places] == [0, 1, 2, 3]
+        assert {place.work_id for place in places} == {made[0].lineage.work_id}
+    assert jobs[0].lineage.round_id != again[0].lineage.round_id
 
 
 def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes) -> None:

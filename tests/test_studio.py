@@ -147,7 +147,7 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     advise(parent.recipe, report_for(parent.recipe, tested=1))
     words = studio.start_refine(parent, [", colorful"])
     noise = studio.start_variations(parent, weight=0.1)
-    again = studio.start_again([parent], None)
+    again = studio.start_again([parent])
     portable = studio.start_grid(Request(prompt="a fox", seeds=(1,), portable=True))
     runs = (before, words, noise, again, portable)
     assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 1, 1, 4, 4]

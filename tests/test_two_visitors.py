@@ -213,6 +213,14 @@ def test_an_action_reaches_no_picture_of_another_visitor(page: Page, action: str
     assert {each.id for each in page.libraries.of(BERT).search("").entries} == {page.published.id}
 
 
+def test_what_is_refined_together_is_all_the_askers_own(page: Page) -> None:
+    """Bert's own picture does not take Anna's along."""
+    around = {"vary": [", artsy"], "also": [page.parent.id]}
+    answer = page.do(BERT, "refine", around=around, state=page.state(picked=page.published.id))
+    assert answer["status"]["key"] == "error_picture_unknown"
+    assert {each.id for each in page.libraries.of(BERT).search("").entries} == {page.published.id}
+
+
 @pytest.mark.parametrize("action", ["again", "refine", "subtle"])
 def test_nobody_paints_from_a_photograph_by_its_digest(page: Page, action: str) -> None:
     """A published picture names it; only the library that holds it may begin from it."""

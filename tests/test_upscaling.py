@@ -109,7 +109,7 @@ def test_what_cannot_be_enlarged_is_refused(
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fake")
     assert refused(studio.final, picked, 2, upscaler="2x-foxes") == "upscaler_not_offered"
-    assert refused(studio.start_again, [large], None) == "upscaler_not_offered"
+    assert refused(studio.start_again, [large]) == "upscaler_not_offered"
     assert known_upscalers() == ()
 
 

@@ -125,7 +125,7 @@ class Session:
         if not self._entries:
             return self._grid()
         few = self.chance.sample(self._entries, min(3, len(self._entries)))
-        return self.studio.start_again(few, None)
+        return self.studio.start_again(few)
 
     def _cancel(self) -> Run:
         """Stop in the middle: at the first step that is told, or before it."""

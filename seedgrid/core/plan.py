@@ -33,14 +33,29 @@ class Job:
 
 def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
     """Plan the first round of a new work: one cell a recipe, no parent."""
-    return _plan(recipes, work_id=new_id(), parent_id=None, changes=[""] * len(recipes))
+    return _plan([(recipe, None, "") for recipe in recipes], work_id=new_id())
 
 
 def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
     """Plan a round that goes on from a picture."""
-    changes = [describe_change(parent.recipe, recipe) for recipe in recipes]
-    work_id = parent.lineage.work_id
-    return _plan(recipes, work_id=work_id, parent_id=parent.id, changes=changes)
+    return plan_rows([(parent, recipes)])
+
+
+def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
+    """Plan a round as it is once more, beside it; of a first grid as a new work."""
+    made = entries[0].lineage
+    cells = [(each.recipe, each.lineage.parent_id, each.lineage.change) for each in entries]
+    return _plan(cells, work_id=made.work_id if made.parent_id else new_id())
+
+
+def plan_rows(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ...]:
+    """Plan a round that goes on from pictures of one work, with a row of recipes for each."""
+    cells = [
+        (recipe, parent.id, describe_change(parent.recipe, recipe))
+        for parent, recipes in rows
+        for recipe in recipes
+    ]
+    return _plan(cells, work_id=rows[0][0].lineage.work_id)
 
 
 def describe_change(before: Recipe, after: Recipe) -> str:
@@ -97,9 +112,8 @@ def _written(row: Field, then: Request, now: Request) -> str:
     return write_decimal(*scales) if is_same and len(scales) == 1 else text
 
 
-def _plan(
-    recipes: Sequence[Recipe], *, work_id: str, parent_id: str | None, changes: Sequence[str]
-) -> tuple[Job, ...]:
+def _plan(cells: Sequence[tuple[Recipe, str | None, str]], *, work_id: str) -> tuple[Job, ...]:
+    """Make jobs of recipes, each with the picture it goes on from and what was changed."""
     round_id, created_at = new_id(), now()
     return tuple(
         Job(
@@ -114,5 +128,5 @@ def _plan(
                 created_at=created_at,
             ),
         )
-        for cell, (recipe, change) in enumerate(zip(recipes, changes, strict=True))
+        for cell, (recipe, parent_id, change) in enumerate(cells)
     )

@@ -27,7 +27,7 @@ from seedgrid.core.finals import (
     tiles_notices,
 )
 from seedgrid.core.picture import Entry
-from seedgrid.core.plan import Job, plan_grid, plan_refine
+from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine, plan_rows
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
@@ -260,6 +260,7 @@ class Studio:
         picture: AnyPicture,
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
+        also: Sequence[AnyPicture] = (),
         prompt: str | None = None,
         hold: float | None = None,
         only: AnyMask | None = None,
@@ -272,6 +273,7 @@ class Studio:
             picture: See `AnyPicture`.
             suffixes: One picture each: words that are appended to the prompt (`", artsy"`), or a
                 setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
+            also: Other pictures of its work: the round has a row of variations for each.
             prompt: Another prompt to append them to; the picture's own by default.
             hold: The share of its steps, 0 to 0.8, that are the picture's: its composition.
             only: Where it may change: a mask, white on black, as a file or an array, (height,
@@ -280,7 +282,7 @@ class Studio:
                 sixteenth of the shorter side.
             fresh: Compute even what the library remembers.
         """
-        how: dict[str, Any] = {"hold": hold, "only": only, "feather": feather}
+        how: dict[str, Any] = {"also": also, "hold": hold, "only": only, "feather": feather}
         return _wait(self.start_refine(picture, suffixes, prompt=prompt, **how, fresh=fresh))
 
     def final(
@@ -347,6 +349,7 @@ class Studio:
         picture: AnyPicture,
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
+        also: Sequence[AnyPicture] = (),
         prompt: str | None = None,
         hold: float | None = None,
         only: AnyMask | None = None,
@@ -360,20 +363,25 @@ class Studio:
         A file from elsewhere joins the library, so that the tree of choices is whole.
         """
         library = options.get("library")
-        parent, told = self._with_words(self.find(picture, library), library)
-        vocabulary = self._vocabulary(parent.recipe)
-        region, fitted = take_region(only, feather, parent.recipe, lambda: library or self.library)
-        recipes = refine(
-            parent.recipe,
-            suffixes,
-            self.card,
-            prompt=prompt,
-            vocabulary=vocabulary,
-            hold=hold,
-            region=region,
-        )
-        joined = self._joined(picture, parent, options)
-        return self._go_on(joined, recipes, options, (*told, *fitted))
+        rows: list[tuple[Entry, Sequence[Recipe]]] = []
+        told: list[Notice] = []
+        for each in (picture, *also):
+            parent, about = self._with_words(self.find(each, library), library)
+            region, fitted = take_region(
+                only, feather, parent.recipe, lambda: library or self.library
+            )
+            recipes = refine(
+                parent.recipe,
+                suffixes,
+                self.card,
+                prompt=prompt,
+                vocabulary=self._vocabulary(parent.recipe),
+                hold=hold,
+                region=region,
+            )
+            rows.append((self._joined(each, parent, options), recipes))
+            told += (*about, *fitted)
+        return self._go_on(rows, options, told)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
@@ -383,7 +391,7 @@ class Studio:
         parent, told = self._with_words(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
-        return self._go_on(self._joined(picture, parent, options), recipes, options, told)
+        return self._go_on([(self._joined(picture, parent, options), recipes)], options, told)
 
     def start_final(
         self,
@@ -430,17 +438,13 @@ class Studio:
         jobs = plan_refine(self._joined(picture, parent, options), recipes)
         return self._submit(jobs, notices, options)
 
-    def start_again(
-        self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
-    ) -> Run:
+    def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
         """Compute a round once more, its recipes as they are, and compare: `Run.differing`.
 
         The library's memory is not asked.
         """
-        recipes = [entry.recipe for entry in entries]
-        jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         expected = [entry.pixels_sha256 for entry in entries]
-        return self._submit(jobs, (), {**options, "fresh": True}, expected=expected)
+        return self._submit(plan_again(entries), (), {**options, "fresh": True}, expected=expected)
 
     def start_work(self, work: Sequence[WorkPicture], **options: Unpack[RunOptions]) -> Run | None:
         """Start what a poster tells of, each picture at its own place.
@@ -574,15 +578,16 @@ class Studio:
 
     def _go_on(
         self,
-        parent: Entry,
-        recipes: Sequence[Recipe],
+        rows: Sequence[tuple[Entry, Sequence[Recipe]]],
         options: RunOptions,
         told: Sequence[Notice] = (),
     ) -> Run:
-        """Start a round that goes on from a picture, in batches in which the lock holds here."""
-        narrowed = [provable(recipe) for recipe in recipes]
-        notices = width_notices(narrowed, parent.recipe.lock_width)
-        return self._submit(plan_refine(parent, narrowed), (*told, *notices), options)
+        """Start a round that goes on from pictures, in batches in which the lock holds here."""
+        narrowed = [(parent, [provable(each) for each in recipes]) for parent, recipes in rows]
+        widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
+        notices = [*told, *(notice for several in widths for notice in several)]
+        once = [each for at, each in enumerate(notices) if each not in notices[:at]]
+        return self._submit(plan_rows(narrowed), once, options)
 
     def _submit(
         self,

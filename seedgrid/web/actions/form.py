@@ -14,6 +14,7 @@ from pydantic import Field as Described
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import ON_PAGE, read_fields
+from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
@@ -51,6 +52,7 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
         hold: The share of its steps that are the picture's own, in a refinement.
         only: A mask of what may change in it, white on black: a PNG in base64; empty for all.
         feather: Over how many pixels, inside the mask's edge, new and old are mixed.
+        also: Other pictures that are refined in the same round, a row of variations each.
     """
 
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
@@ -58,6 +60,7 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
     hold: float = 0.0
     only: str = ""
     feather: int | None = None
+    also: Annotated[tuple[PictureId, ...], Described(max_length=MAX_SEEDS_AT_ONCE)] = ()
 
 
 def read_request(payload: FormPayload) -> Request:

@@ -23,6 +23,7 @@ from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
     RoundPayload,
+    check_count,
     read_placement,
     read_prompts,
     read_region,
@@ -136,8 +137,11 @@ class Handlers(Following):
         if picked is None:
             return None
         options["live"] = live
+        check_count((1 + len(around.also)) * len(around.vary), field="vary")
+        also = [snapshot.library.get(picture_id) for picture_id in around.also]
+        region = read_region(around)
         return self._studio.start_refine(
-            picked, around.vary, hold=around.hold, **read_region(around), **options
+            picked, around.vary, also=also, hold=around.hold, **region, **options
         )
 
     @says_what_hinders
@@ -166,9 +170,8 @@ class Handlers(Following):
         def start() -> Run | None:
             if snapshot.round is None:
                 return None
-            parent = snapshot.find(snapshot.round.parent_id)
             options = self._options(snapshot, RoundPayload(), address)
-            return self._studio.start_again(snapshot.round.entries, parent, **options)
+            return self._studio.start_again(snapshot.round.entries, **options)
 
         return self._start(snapshot, start)
 

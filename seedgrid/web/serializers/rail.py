@@ -116,7 +116,7 @@ def rail(
     forming: Run | None = None,
 ) -> Json:
     """The lineage rail: each round's pictures, those ringed that were gone on from."""
-    parents = {each.parent_id for each in rounds}
+    parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
     shown: list[Json] = [
         {
             "id": each.id,

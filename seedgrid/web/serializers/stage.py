@@ -58,7 +58,7 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
     first = entries[0].recipe
     index = ids.index(picked) if picked in ids else None
     stage = _stage(epoch, cells, size=(first.width, first.height), picked=index, busy=busy)
-    return stage | {"table": _table([entry.recipe for entry in entries])}
+    return stage | {"table": _table([(entry.recipe, entry.lineage) for entry in entries])}
 
 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
@@ -87,7 +87,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     index = ids.index(picked) if picked in ids else None
     size = (first.width, first.height)
     stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
-    return stage | {"table": _table([job.recipe for _, job in shown])}
+    return stage | {"table": _table([(job.recipe, job.lineage) for _, job in shown])}
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
@@ -103,7 +103,7 @@ def stage_of_live(epoch: int, run: Run) -> Json:
     ]
     first = run.jobs[0].recipe
     shown = _stage(epoch, cells, size=(first.width, first.height), picked=None, busy=False)
-    return shown | {"table": _table([job.recipe for job in run.jobs])}
+    return shown | {"table": _table([(job.recipe, job.lineage) for job in run.jobs])}
 
 
 def _source(entry: Entry) -> str:
@@ -248,11 +248,21 @@ def _stage(
     return {"epoch": epoch, "cells": cells, "size": size, "picked": picked, "busy": busy}
 
 
-def _table(recipes: Sequence[Recipe]) -> Json | None:
-    """Several prompts, each on the same several seeds: the headings of rows and columns."""
-    prompts = list(dict.fromkeys(recipe.words for recipe in recipes))
-    seeds = list(dict.fromkeys(recipe.seed for recipe in recipes))
-    pairs = [(recipe.words, recipe.seed) for recipe in recipes]
-    is_full = pairs == [(prompt, seed) for prompt in prompts for seed in seeds]
-    is_table = is_full and len(prompts) > 1 and len(seeds) > 1
-    return {"prompts": prompts, "seeds": seeds} if is_table else None
+def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:
+    """Several prompts, each on the same several seeds, or several pictures, each varied alike.
+
+    Returns:
+        The headings of columns and rows: seeds and prompts, or what was changed and seeds.
+    """
+    is_of_several = len({made.parent_id for _, made in cells}) > 1
+    heads: dict[str | None, str] = {}
+    places = []
+    for recipe, made in cells:
+        seed = str(recipe.seed)
+        row = made.parent_id if is_of_several else recipe.words
+        heads[row] = seed if is_of_several else recipe.words
+        places.append((row, pictures.caption(recipe, made.change) if is_of_several else seed))
+    columns = list(dict.fromkeys(column for _, column in places))
+    is_full = places == [(row, column) for row in heads for column in columns]
+    is_table = is_full and len(heads) > 1 and len(columns) > 1
+    return {"columns": columns, "rows": list(heads.values())} if is_table else None

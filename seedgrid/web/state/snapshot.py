@@ -251,8 +251,10 @@ class Snapshot:
         begun = (
             [each.recipe for each in path[0].entries] if path else [recipe for recipe, _ in cells]
         )
-        suffixes = [made.change for recipe, made in cells if parent and _has_suffix(recipe, made)]
-        return places.fields_of(begun, suffixes, self._answers(begun[0]))
+        suffixes = dict.fromkeys(
+            made.change for recipe, made in cells if parent and _has_suffix(recipe, made)
+        )
+        return places.fields_of(begun, tuple(suffixes), self._answers(begun[0]))
 
     def _answers(self, recipe: Recipe) -> Request | None:
         try:
