@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
+from serving import Gate
 from steps import (
     OpenPage,
+    cell,
     generate,
     ids,
     prompt,
@@ -64,6 +66,21 @@ def test_a_new_work_begins_clean(page: Page) -> None:
         wait_for_turns(page)
     wait_until_done(page)
     assert ids(page) == fox
+
+
+def test_a_work_that_is_still_painted_forms_when_one_comes_back(page: Page, gate: Gate) -> None:
+    """Its pictures come as they are made, though another work was begun meanwhile."""
+    prompt(page).fill("a held fox")
+    page.click("#sg-generate")
+    expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+    prompt(page).fill("a boat that waits")
+    page.click("#sg-generate")
+    expect(page.locator("#sg-queue li")).to_have_count(1)
+    _folded(page).filter(has_text="a held fox").click()
+    expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+    gate.open()
+    wait_until_done(page)
+    assert page.locator("#sg-stage img").first.get_attribute("alt") == "a held fox"
 
 
 def _folded(page: Page) -> Locator:

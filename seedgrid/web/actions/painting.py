@@ -201,17 +201,10 @@ class Handlers(Following):
 
     @says_what_hinders
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
-        """Go to a round of this work."""
+        """Go to a round."""
         snapshot = self._look(kept)
-        target = next((each for each in snapshot.rounds if each.id == round_id), None)
-        if target is None and snapshot.run is not None:
-            lineage = snapshot.run.lineage
-            if lineage.round_id != round_id:
-                return PageUpdate()
-            return snapshot.moved(round=lineage.round_id, picked=lineage.parent_id).show()
-        if target is None:
-            return PageUpdate()
-        return snapshot.moved(round=target.id, picked=pick_of(target, snapshot.rounds)).show()
+        found = find_place(snapshot, round_id) if round_id else None
+        return found.show() if found else PageUpdate()
 
     @says_what_hinders
     def on_back(self, kept: Kept) -> PageUpdate:
@@ -328,8 +321,9 @@ def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
         return snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     if place == snapshot.state.round and (snapshot.round or snapshot.is_forming):
         return snapshot
-    if snapshot.run is not None and snapshot.run.lineage.round_id == place:
-        lineage = snapshot.run.lineage
+    run = snapshot.run_of(place)
+    if run is not None:
+        lineage = run.lineage
         return snapshot.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
     entries = snapshot.library.round(place)
     if not entries:

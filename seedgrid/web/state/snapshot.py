@@ -70,13 +70,24 @@ class Snapshot:
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
-        """Look at another place of this page; a work that was read is not read again."""
+        """Look at another place of this page, and at the run that makes it, where one does.
+
+        A work that was read is not read again.
+        """
+        if "run" not in changes and (run := self.run_of(changes.get("round"))) is not None:
+            changes["run"] = run.id
         moved = Snapshot(self.state.move(**changes), self._studio, self.library, self._lock)
         if moved.state.work == self.state.work:
             moved._read = self._read
         if moved.run is self.run:
             moved._was_done = self._was_done
         return moved
+
+    def run_of(self, round_id: str | None) -> Run | None:
+        """Return the run that makes a round: the last one from here, or another that goes on."""
+        active = self._studio.engine.active_runs(self.state.visitor) if round_id else ()
+        last = () if self.run is None else (self.run,)
+        return next((run for run in (*last, *active) if run.lineage.round_id == round_id), None)
 
     def after(self, run: Run) -> Snapshot:
         """Look at the round that a run has just begun, with its parent in the card."""
