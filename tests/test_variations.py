@@ -101,3 +101,5 @@ def test_a_prompt_with_choices_is_a_matrix_and_a_variation_several(tmp_path: Pat
         words = ["at noon", "at night", "artsy"]
         assert [e.recipe.prompt for e in varied] == [f"a blue fox, {each}" for each in words]
         assert {e.recipe.seed for e in varied} == {1}
+        with pytest.raises(InputError, match="260 pictures are too many"):
+            studio.start_refine(grid[0], [", at {0|1|2|3|4|5|6|7|8|9}"] * 13, also=grid[1:2])

@@ -31,7 +31,7 @@ from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine, plan_row
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import draw_seed
+from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, draw_seed
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
@@ -583,6 +583,9 @@ class Studio:
         told: Sequence[Notice] = (),
     ) -> Run:
         """Start a round that goes on from pictures, in batches in which the lock holds here."""
+        if (count := sum(len(recipes) for _, recipes in rows)) > MAX_SEEDS_AT_ONCE:
+            limit = MAX_SEEDS_AT_ONCE
+            raise InputError("pictures_count", field="vary", value=count, limit=limit)
         narrowed = [(parent, [provable(each) for each in recipes]) for parent, recipes in rows]
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
         notices = [*told, *(notice for several in widths for notice in several)]

@@ -23,7 +23,6 @@ from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
     RoundPayload,
-    check_count,
     read_placement,
     read_prompts,
     read_region,
@@ -137,7 +136,6 @@ class Handlers(Following):
         if picked is None:
             return None
         options["live"] = live
-        check_count((1 + len(around.also)) * len(around.vary), field="vary")
         also = [snapshot.library.get(picture_id) for picture_id in around.also]
         region = read_region(around)
         return self._studio.start_refine(
