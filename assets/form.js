@@ -130,7 +130,7 @@ byId("sg-begin").addEventListener("click", () => write(start, SeedGrid.pickedNow
 
 // ---- Other seeds for the same words, written into the field as if typed -------------------------------
 const NUM_SEEDS = 2 ** 32;
-const MOST = 16;
+const MOST = 256; // are painted at once, as in seedgrid/core/seeds.py
 const seeds = inputOf("sg-seeds");
 
 /** The seeds in the field: "0-3", "7, 11"; none where a part of it is no number. */

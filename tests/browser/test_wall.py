@@ -78,6 +78,7 @@ def test_a_finger_picks_several_and_hides_the_others(open_page: OpenPage) -> Non
 def test_a_wall_has_larger_cells_and_is_looked_at_under_the_pointer(page: Page) -> None:
     """The slider trades columns for size; where a cell is small its picture is seen at 300 px."""
     _wall(page, 36)
+    expect(page.locator("#sg-next")).to_have_text("Next 36")
     small = cell(page, 0).bounding_box()
     cell(page, 14).hover()
     look = page.locator(".sg-look")
