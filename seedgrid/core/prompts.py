@@ -10,6 +10,8 @@ end. Text in, text out: what a weight does to a picture is `diffusion/word_weigh
     ('a red fox', (('foxes', 0.8),))
     >>> alternatives("a {red|blue} fox")
     ('a red fox', 'a blue fox')
+    >>> open_lists("a __coat__ fox", {"coat": ["red", "blue"]}.__getitem__)
+    ('a red fox', 'a blue fox')
     >>> read_weights("a (red:1.3) fox")
     (('a ', 1.0), ('red', 1.3), (' fox', 1.0))
 
@@ -19,7 +21,7 @@ Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#at
 import difflib
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from typing import Final, Literal
@@ -135,6 +137,33 @@ def alternatives(text: str) -> tuple[str, ...]:
         [part] if place % 2 == 0 else part.split("|") if "|" in part else [f"{{{part}}}"]
         for place, part in enumerate(parts)
     ]
+    return _every(choices)
+
+
+_LIST: Final = re.compile(r"__((?:[^\W_]|-|_(?!_)){1,64}+)__")
+
+
+def open_lists(text: str, lines_of: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """Return what a text says with each line of the lists that it names: `a __coat__ fox`.
+
+    Args:
+        text: Whatever it says in braces stays for `alternatives`.
+        lines_of: Gives the lines of a list by its name: letters, digits, `-` and `_`, at most 64.
+
+    Raises:
+        InputError: `pictures_count`: more than 256; or as `lines_of`.
+    """
+    parts = _LIST.split(text)  # every second one is a name
+    return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)])
+
+
+def names_list(text: str) -> bool:
+    """Tell whether a text names a list."""
+    return _LIST.search(text) is not None
+
+
+def _every(choices: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return each text that takes one of each choices, once."""
     count = math.prod(len(each) for each in choices)
     if count > _MAX_CHOSEN:
         raise InputError("pictures_count", field="prompt", value=count, limit=_MAX_CHOSEN)
@@ -162,8 +191,8 @@ def read_tags(prompt: str) -> tuple[str, tuple[tuple[str, float], ...]]:
 
 
 def without_tags(prompt: str) -> str:
-    """Return the words of a prompt alone, whatever its tags say."""
-    return _TAG.sub("", prompt)
+    """Return the words of a prompt alone, whatever its tags and its lists say."""
+    return _LIST.sub(" ", _TAG.sub("", prompt))
 
 
 def write_tags(prompt: str, loras: Sequence[Lora]) -> str:

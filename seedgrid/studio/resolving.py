@@ -18,7 +18,7 @@ from seedgrid.models.loras import find_lora
 
 
 def resolve_prompts(
-    request: Request, prompts: Sequence[str] | None, card: ModelCard
+    request: Request, prompts: Sequence[str], card: ModelCard
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed.
 
@@ -29,8 +29,7 @@ def resolve_prompts(
         ModelError: A LoRA that a prompt names is not there.
     """
     found: dict[str, Lora] = {}
-    each_prompt = [request.prompt] if prompts is None else prompts
-    chosen = dict.fromkeys(one for prompt in each_prompt for one in alternatives(prompt))
+    chosen = dict.fromkeys(one for prompt in prompts for one in alternatives(prompt))
     requested = [_with_loras(replace(request, prompt=prompt), found) for prompt in chosen]
     recipes = tuple(recipe for one in requested for recipe in requests.resolve(one, card))
     if request.lock_width is not None:

@@ -32,13 +32,13 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, draw_seed
-from seedgrid.core.variables import default_library, default_model
+from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.formats.work_text import WorkPicture
-from seedgrid.storage import starts
+from seedgrid.storage import lists, starts
 from seedgrid.studio.pictures import (
     AnyMask,
     AnyPicture,
@@ -71,6 +71,8 @@ logger = logging.getLogger(__name__)
 
 STARTS: Final = "starts"
 """The folder of a library that holds what its pictures were begun from."""
+LISTS: Final = "styles"
+"""The folder of a library that holds the artist's own lists of words."""
 _RUNS: Final = 1000
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
@@ -337,10 +339,11 @@ class Studio:
         """
         request = with_start(request, lambda: options.get("library") or self.library)
         card = self.card(request.model)
-        recipes = resolve_prompts(request, prompts, card)
+        asked = self.with_lists([request.prompt] if prompts is None else prompts)
+        recipes = resolve_prompts(request, asked, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
         # A size is chosen on purpose: it is said at its field, and not of each run again.
-        advice = advise(request, card, also=prompts or ())
+        advice = advise(request, card, also=asked)
         notices += tuple(each.notice for each in advice if each.field != "size")
         return self._submit(plan_grid(recipes), notices, options)
 
@@ -363,6 +366,7 @@ class Studio:
         A file from elsewhere joins the library, so that the tree of choices is whole.
         """
         library = options.get("library")
+        lines = self.with_lists(suffixes, field="vary")
         rows: list[tuple[Entry, Sequence[Recipe]]] = []
         told: list[Notice] = []
         for each in (picture, *also):
@@ -372,7 +376,7 @@ class Studio:
             )
             recipes = refine(
                 parent.recipe,
-                suffixes,
+                lines,
                 self.card,
                 prompt=prompt,
                 vocabulary=self._vocabulary(parent.recipe),
@@ -503,6 +507,17 @@ class Studio:
         """
         return keep_start(picture, lambda: library or self.library)
 
+    def with_lists(self, texts: Sequence[str], *, field: str = "prompt") -> tuple[str, ...]:
+        """Return texts with the artist's own lists that they name opened, `a __coat__ fox`.
+
+        A visitor of a public page has no lists.
+
+        Raises:
+            InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
+        """
+        folder = None if is_public() else self.library_folder / LISTS
+        return tuple(each for text in texts for each in lists.opened(text, folder, field=field))
+
     def resolve(self, request: Request) -> tuple[Recipe, ...]:
         """Turn a request into recipes.
 
@@ -513,7 +528,8 @@ class Studio:
             ModelError: As `card`.
         """
         request = with_start(request, lambda: self.library)
-        return resolve_prompts(request, None, self.card(request.model))
+        prompts = self.with_lists([request.prompt])
+        return resolve_prompts(request, prompts, self.card(request.model))
 
     def advise(
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"

@@ -4,7 +4,7 @@ Knows nothing of models; values are checked by `request.resolve`.
 """
 
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, Final
@@ -99,10 +99,18 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
     return {"only": read_picture(data), "feather": payload.feather}
 
 
-def read_prompts(payload: FormPayload, request: Request) -> tuple[str, ...]:
-    """Return the prompt and those that are to be painted beside it, each once."""
+def read_prompts(
+    payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the prompt and those that are to be painted beside it, each once.
+
+    Args:
+        payload: What was typed.
+        request: What else it asks for.
+        opened: Opens the lists that prompts name.
+    """
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
-    typed = [payload.prompt, *more]
+    typed = opened([payload.prompt, *more])
     prompts = tuple(dict.fromkeys(each for line in typed for each in alternatives(line)))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts

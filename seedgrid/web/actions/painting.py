@@ -114,7 +114,7 @@ class Handlers(Following):
     ) -> Run:
         """Have the studio start what the fields say."""
         request = read_request(fields)
-        prompts = read_prompts(fields, request)
+        prompts = read_prompts(fields, request, self._studio.with_lists)
         num_pictures = len(prompts) * len(request.seeds)
         if live and num_pictures > NUM_LIVE:
             raise InputError("live_many", field="seeds", value=num_pictures, limit=NUM_LIVE)
