@@ -56,8 +56,9 @@ function chips(item, changed) {
 }
 
 /** One row for each LoRA; `tools` are the panel's own ways to make one. */
-export const loraRows = (items, tools) =>
-  items.map((item) => {
+export const loraRows = (items, tools) => {
+  SeedGrid.triggerWords = () => items.filter(({ id }) => scaleOf(id) !== null).flatMap((item) => item.words);
+  return items.map((item) => {
     const isUsed = scaleOf(item.id) !== null;
     const scale = scaleField(item, tools.changed);
     const key = isUsed ? "lora_out" : "use";
@@ -71,3 +72,4 @@ export const loraRows = (items, tools) =>
     if (words) made.querySelector(".sg-models-text").append(words);
     return made;
   });
+};

@@ -3,6 +3,7 @@
 import { SeedGrid } from "./base.js";
 import "./server.js";
 import "./words.js";
+import "./complete.js";
 import "./stage.js";
 import "./rail.js";
 import "./card.js";
@@ -102,7 +103,7 @@ import "./live.js";
     const { keys } = SeedGrid;
     const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Shift + Enter", "help_several"], ["Ctrl + Z", "help_undo"]];
     const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
-    const rows = [...moves, ...pressed, ["↑", "help_earlier"]];
+    const rows = [...moves, ...pressed, ["↑", "help_earlier"], ["Tab", "help_complete"]];
     const list = rows.flatMap(([key, what]) => [
       make("dt", {}, make("kbd", { text: key })),
       make("dd", { text: text(what) }),

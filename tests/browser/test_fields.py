@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 from steps import (
     Held,
@@ -14,6 +16,7 @@ from steps import (
     seeds,
     seeds_shown,
     set_steps,
+    variation,
     wait_for_new_round,
     wait_for_turns,
     wait_until_done,
@@ -267,3 +270,38 @@ def test_earlier_prompts_come_back(page: Page) -> None:
     expect(page.locator(".sg-history-use")).to_have_text(["a first fox"])
     page.click(".sg-history-clear")
     expect(page.locator(".sg-history")).to_be_hidden()
+
+
+def test_tab_completes_the_word_and_moves_on_where_nothing_completes_it(
+    open_page: OpenPage,
+) -> None:
+    """By the model's words and earlier prompts; Escape lets it go, so nobody is kept in a field."""
+    page = open_page()
+    ghost = page.locator(".sg-ghost")
+    expect(page.locator("#sg-hints .sg-chip").first).to_be_attached()
+    prompt(page).fill("misty mountains, ")
+    page.keyboard.type("tren")
+    expect(ghost).to_contain_text("ding")
+    expect(prompt(page)).to_have_attribute("aria-description", re.compile("trending"))
+    page.keyboard.press("Tab")
+    expect(prompt(page)).to_have_value("misty mountains, trending")
+    expect(prompt(page)).to_be_focused()
+    expect(ghost).to_have_count(0)
+    page.keyboard.press("Control+z")
+    expect(prompt(page)).to_have_value("misty mountains, tren")
+    generate(page)
+    variation(page, 1).fill("")
+    page.keyboard.type(", MIST")
+    expect(ghost).to_contain_text("y mountains")
+    page.keyboard.press("Escape")
+    expect(ghost).to_have_count(0)
+    page.keyboard.press("Tab")
+    expect(variation(page, 2)).to_be_focused()
+    expect(variation(page, 1)).to_have_value(", MIST")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("End")
+    page.keyboard.type(" mi")
+    page.keyboard.press("ArrowLeft")
+    expect(ghost).to_have_count(0)
+    page.keyboard.press("Tab")
+    expect(variation(page, 2)).to_be_focused()

@@ -233,6 +233,11 @@ def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
     expect(panel.get_by_text("Trigger words")).to_be_visible()
     assert found_by_axe(page) == []
     page.keyboard.press("Escape")
+    prompt(page).fill("a cat <lora:ink fox:0.6>")
+    prompt(page).evaluate("field => field.setSelectionRange(5, 5)")
+    page.keyboard.type(", inkf")
+    expect(page.locator(".sg-ghost")).to_contain_text("ox")  # a trigger word, before its LoRA
+    page.keyboard.press("Tab")
     assert len(generate(page)) == 4
     expect(prompt(page)).to_have_value(re.compile(r", inkfox <lora:ink fox:0\.6>$"))
     cell(page, 0).click()
