@@ -119,11 +119,11 @@ function showStart() {
   if (value === shownStart) return;
   shownStart = value;
   const isId = /^[0-9a-f]{32}([0-9a-f]{32})?$/.test(value);
-  const label = text("starting_title");
-  const chip = make("button", { class: "sg-starting", title: label, "aria-label": label, onclick: () => write(start, "") });
-  if (isId) chip.append(SeedGrid.image(SeedGrid.thumbUrl(value), false, { class: "sg-thumb" }));
-  chip.append(make("span", { "aria-hidden": "true", text: "×" }));
-  byId("sg-starting").replaceChildren(...(value ? [chip] : []));
+  const button = (key, name, onclick, content) => make("button", { class: name, title: text(key), "aria-label": text(key), onclick }, content);
+  const picture = isId ? SeedGrid.image(SeedGrid.thumbUrl(value), false, { class: "sg-thumb" }) : "…";
+  const chip = button("starting_title", "sg-starting", () => openField("sg-strength"), picture);
+  const away = button("starting_away", "sg-starting-away", () => write(start, ""), "×");
+  byId("sg-starting").replaceChildren(...(value ? [chip, away] : []));
 }
 start.addEventListener("input", showStart);
 byId("sg-begin").addEventListener("click", () => write(start, SeedGrid.pickedNow()?.id ?? ""));
@@ -247,7 +247,7 @@ function placeAdvice({ field, key, data }) {
   if (key === "error_words_unknown") {
     note.append(
       adviceButton("advice_words", () => SeedGrid.openHints()),
-      adviceButton("advice_model", openModels),
+      adviceButton("advice_model", () => openField("sg-model")),
     );
   }
   if (field === "prompt") at?.prepend(note);
@@ -259,11 +259,11 @@ function adviceButton(key, onclick) {
   return make("button", { class: "sg-link", text: text(key), onmousedown: (event) => event.preventDefault(), onclick });
 }
 
-/** The way to another model: the settings, at their list of models. */
-function openModels() {
-  SeedGrid.reveal(lists.model);
-  byId("sg-model").scrollIntoView({ block: "center" });
-  lists.model.focus();
+/** Lead to a field, wherever it is folded away. */
+function openField(id) {
+  SeedGrid.reveal(byId(id));
+  byId(id).scrollIntoView({ block: "center" });
+  inputOf(id).focus();
 }
 
 for (const kind of ["input", "change"]) {

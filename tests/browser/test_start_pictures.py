@@ -14,17 +14,20 @@ from steps import OpenPage, cell, generate, ids, wait_for_new_round
 
 
 def test_a_dropped_photograph_begins_the_next_grid(page: Page, tmp_path: Path) -> None:
-    """It stands beside the prompt until one lets go of it; so does a picked picture."""
+    """It stands beside the prompt, a click from its strength, until let go; so does a pick."""
     photo = tmp_path / "photo.jpg"
     Image.radial_gradient("L").convert("RGB").save(photo)
     page.locator("#sg-drop input[type=file]").set_input_files(str(photo))
-    chip = page.locator("#sg-starting button")
+    chip = page.locator(".sg-starting")
     expect(chip).to_be_visible()
     expect(page.locator("#sg-generate")).to_be_in_viewport()
+    chip.click()
+    expect(page.locator("#sg-strength input")).to_be_focused()
+    expect(page.locator("#sg-strength")).to_be_in_viewport()
     generate(page)
     cell(page, 1).click()
     expect(page.locator("#sg-picked")).to_contain_text("from a picture, strength 0.6")
-    chip.click()
+    page.click(".sg-starting-away")
     expect(chip).to_have_count(0)
     page.click("#sg-more summary")
     page.click("#sg-begin")
