@@ -30,9 +30,10 @@ function open(first) {
   const tools = make("div", { class: "sg-zoom-tools" });
   const [before, after] = arrows(go);
   const sizes = [["fit", null], ["whole", 1], ["fourfold", 4]].map(([name, size]) => tool(name, `zoom_${name}`, false, () => near.to(size)));
-  // A dialog itself cannot be shown so.
-  const full = tool("full", "zoom_full", null, () => (document.fullscreenElement ? document.exitFullscreen() : figure.requestFullscreen()));
-  const dialog = overlay("zoom", figure, before, after, make("div", { class: "sg-zoom-sizes" }, ...sizes, full));
+  const full = tool("full", "zoom_full", null, () => (document.fullscreenElement ? document.exitFullscreen() : screen.requestFullscreen()));
+  const screen = make("div", { class: "sg-zoom-screen" }, figure, before, after, make("div", { class: "sg-zoom-sizes" }, ...sizes, full));
+  const dialog = overlay("zoom", screen); // which itself cannot fill the whole screen
+  screen.prepend(dialog.querySelector(".sg-close"));
   dialog.setAttribute("aria-label", text("zoom"));
   const near = pan(dialog, { changed: sayNear, swiped: go });
 

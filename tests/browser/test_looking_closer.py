@@ -48,12 +48,18 @@ def test_wheel_drag_and_keys_look_closer(page: Page) -> None:
 
 
 def test_the_whole_screen_is_for_the_picture(page: Page) -> None:
-    """The arrows go on from picture to picture there."""
+    """The buttons are there, too, and the arrows go on from picture to picture."""
     generate(page)
     cell(page, 1).dblclick()
     _wait(page)
     page.click(f"{ZOOM} [data-tool='full']")
-    page.wait_for_function("document.fullscreenElement?.matches('dialog.sg-zoom figure')")
+    page.wait_for_function("document.fullscreenElement !== null")
+    for button in ("whole", "full", "pick", "refine"):
+        expect(page.locator(f":fullscreen [data-tool='{button}']")).to_be_visible()
+    expect(page.locator(":fullscreen .sg-close")).to_be_visible()
+    page.click(f"{ZOOM} [data-tool='pick']")
+    expect(page.locator(f"{ZOOM} [data-tool='pick']")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(":fullscreen .sg-place")).to_have_text("2 / 4")
     page.keyboard.press("ArrowRight")
     expect(page.locator(f"{ZOOM} .sg-place")).to_have_text("3 / 4")
     page.evaluate("document.exitFullscreen()")
