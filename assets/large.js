@@ -5,6 +5,7 @@ import { pan } from "./pan.js";
 import { arrows, compare, copyLink, overlay, sayCopied } from "./zoom.js";
 
 const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
+const MOST_PX = 2048; // a side, as in seedgrid/core/recipe.py
 const isShown = (cell) => cell?.state === "done" && !cell.lost;
 const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
 let redraw = () => undefined;
@@ -26,6 +27,7 @@ const toggleZoom = () => {
 
 function open(first) {
   let at = first;
+  let asked = null; // the stage's epoch when an enlargement was asked for
   const figure = make("figure");
   const tools = make("div", { class: "sg-zoom-tools" });
   const [before, after] = arrows(go);
@@ -46,7 +48,8 @@ function open(first) {
   redraw = (wanted = at) => {
     const stage = SeedGrid.stageNow();
     const cell = stage.cells[wanted];
-    if (!isShown(cell)) return dialog.close();
+    if (!isShown(cell)) return asked !== null && stage.busy ? undefined : dialog.close();
+    tools.inert = asked === stage.epoch;
     at = wanted;
     const [width, height] = stage.size;
     dialog.style.setProperty("--sg-cell-ratio", width / height);
@@ -79,6 +82,7 @@ function open(first) {
       tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
       tool("brush", "brush", null, () => (pick(), paintOver(cell, stage.size))),
       tool("save", "save", null, () => download(cell)),
+      ...(canEnlarge(stage) ? [tool("large", "final_fourfold", null, enlarge)] : []),
       tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
     ];
   }
@@ -88,7 +92,18 @@ function open(first) {
   }
 
   const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
-  const follow = () => redraw();
+  /** Have a network enlarge it, and show that here as soon as it is there. */
+  async function enlarge() {
+    pick();
+    asked = SeedGrid.stageNow().epoch;
+    dialog.focus();
+    redraw();
+    const around = SeedGrid.typedAround({ upscaler: SeedGrid.placeNow().upscalers[0] });
+    const parts = await SeedGrid.turn("final-4", { around }, SeedGrid.pick());
+    if (!parts?.stage) dialog.close(); // the page says why
+  }
+
+  const follow = () => redraw(Math.min(at, SeedGrid.stageNow().cells.length - 1));
   for (const event of ["sg-pick", "sg-card"]) document.addEventListener(event, follow);
   dialog.addEventListener("close", () => {
     for (const event of ["sg-pick", "sg-card"]) document.removeEventListener(event, follow);
@@ -99,6 +114,8 @@ function open(first) {
   });
   redraw(first);
 }
+
+const canEnlarge = ({ size }) => SeedGrid.placeNow().upscalers.length > 0 && 4 * Math.max(...size) <= MOST_PX;
 
 const paintOver = ({ id }, [width, height]) => SeedGrid.module("brush").then(({ brush }) => brush({ id, width, height }));
 

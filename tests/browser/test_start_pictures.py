@@ -57,7 +57,7 @@ def test_four_large_finals_of_the_pick(page: Page) -> None:
 def test_a_network_makes_the_large_final(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is here is offered beside the model itself, and what is chosen stays chosen."""
+    """One that is here is offered beside the model itself, and in the large view."""
     networks = tmp_path / "models" / "upscalers"
     networks.mkdir(parents=True)
     save_file(
@@ -75,4 +75,15 @@ def test_a_network_makes_the_large_final(
         expect(page.get_by_label("Enlarged by")).to_have_value("2x-foxes")
         cell(page, 0).click()
         expect(page.locator("#sg-picked")).to_contain_text("enlarged by 2x-foxes")
+        page.click("#sg-back")
+        expect(cell(page, 3)).to_have_attribute("data-state", "done")
+        page.click("#sg-zoom")
+        page.keyboard.press("ArrowRight")
+        page.click("dialog.sg-zoom [data-tool='large']")
+        enlarged = page.locator("dialog.sg-zoom figure > img")
+        expect(enlarged).to_have_js_property("naturalWidth", 1024)
+        expect(page.locator("dialog.sg-zoom [data-tool='large']")).to_have_count(0)
+        expect(page.locator("dialog.sg-zoom [data-tool='save']")).to_be_enabled()
+        page.keyboard.press("Escape")
+        expect(page.locator("#sg-picked")).to_contain_text("1024 × 1024")
         page.close()  # before its server
