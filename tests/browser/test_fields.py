@@ -305,3 +305,13 @@ def test_tab_completes_the_word_and_moves_on_where_nothing_completes_it(
     expect(ghost).to_have_count(0)
     page.keyboard.press("Tab")
     expect(variation(page, 2)).to_be_focused()
+
+
+def test_an_unknown_list_is_told_under_the_bar_with_its_place(open_page: OpenPage) -> None:
+    """On a phone, too, where the prompt has a row of its own: nothing of the bar is covered."""
+    page = open_page(viewport={"width": 390, "height": 844})
+    prompt(page).fill("a __coat__ fox")
+    page.click("#sg-generate")
+    expect(page.locator("#sg-prompt [role=alert]")).to_contain_text("styles/coat.txt")
+    page.click("#sg-generate", trial=True)
+    expect(prompt(page)).to_have_value("a __coat__ fox")
