@@ -113,7 +113,7 @@ def test_a_question_mark_lists_the_keys(page: Page) -> None:
     """Nobody has to guess them; Esc closes the list."""
     page.locator("body").press("?")
     expect(page.locator("#sg-help")).to_contain_text("Refine this seed")
-    expect(page.locator("#sg-help kbd")).to_have_count(13)
+    expect(page.locator("#sg-help kbd")).to_have_count(14)
     page.keyboard.press("Escape")
     expect(page.locator("#sg-help")).to_have_count(0)
 
