@@ -54,7 +54,6 @@ import { SeedGrid } from "./base.js";
     if (event.target === input() && !isWriting) at = -1;
   });
   document.addEventListener("click", (event) => event.target.closest?.("#sg-generate") && note(), true);
-  document.addEventListener("keydown", (event) => event.key === "Enter" && !event.shiftKey && event.target.closest?.("#sg-prompt, #sg-seeds") && !event.isComposing && note(), true);
 
   // The list, folded, beneath the words that the model knows.
   const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
