@@ -130,7 +130,12 @@ def test_too_many_lines_are_refused_before_they_are_opened(studio: Studio) -> No
     """The number of pictures stands in the sentence."""
     write(studio, "coat", b"a\nb\nc\nd\n")
     error = refusal(studio, "__coat__ " * 5)
-    assert (error.code, error.data["value"]) == ("pictures_count", 1024)
+    assert (error.code, error.field, error.data["value"]) == ("pictures_count", "prompt", 1024)
+    picture = studio.grid("a fox", "1", width=64, height=64)[0]
+    for many in ("__coat__ " * 5, "{a|b|c|d}" * 5):
+        with pytest.raises(InputError) as caught:
+            studio.start_refine(picture, [", artsy", f", {many}"])
+        assert (caught.value.code, caught.value.field) == ("pictures_count", "vary")
 
 
 def test_the_name_of_a_list_is_no_unknown_word() -> None:

@@ -123,11 +123,12 @@ _CHOICE: Final = re.compile(r"\{([^{}]*+)\}")
 _MAX_CHOSEN: Final = 256
 
 
-def alternatives(text: str) -> tuple[str, ...]:
+def alternatives(text: str, *, field: str = "prompt") -> tuple[str, ...]:
     """Return what a text with choices says, each once: `{red|blue} fox` is two prompts.
 
     Args:
         text: Braces without a bar in them, and braces in braces, are words as they stand.
+        field: Where it was typed.
 
     Raises:
         InputError: `pictures_count`: more than 256.
@@ -137,24 +138,27 @@ def alternatives(text: str) -> tuple[str, ...]:
         [part] if place % 2 == 0 else part.split("|") if "|" in part else [f"{{{part}}}"]
         for place, part in enumerate(parts)
     ]
-    return _every(choices)
+    return _every(choices, field)
 
 
 _LIST: Final = re.compile(r"__((?:[^\W_]|-|_(?!_)){1,64}+)__")
 
 
-def open_lists(text: str, lines_of: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+def open_lists(
+    text: str, lines_of: Callable[[str], Sequence[str]], *, field: str = "prompt"
+) -> tuple[str, ...]:
     """Return what a text says with each line of the lists that it names: `a __coat__ fox`.
 
     Args:
         text: Whatever it says in braces stays for `alternatives`.
         lines_of: Gives the lines of a list by its name: letters, digits, `-` and `_`, at most 64.
+        field: Where it was typed.
 
     Raises:
         InputError: `pictures_count`: more than 256; or as `lines_of`.
     """
     parts = _LIST.split(text)  # every second one is a name
-    return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)])
+    return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)], field)
 
 
 def names_list(text: str) -> bool:
@@ -162,11 +166,11 @@ def names_list(text: str) -> bool:
     return _LIST.search(text) is not None
 
 
-def _every(choices: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _every(choices: Sequence[Sequence[str]], field: str) -> tuple[str, ...]:
     """Return each text that takes one of each choices, once."""
     count = math.prod(len(each) for each in choices)
     if count > _MAX_CHOSEN:
-        raise InputError("pictures_count", field="prompt", value=count, limit=_MAX_CHOSEN)
+        raise InputError("pictures_count", field=field, value=count, limit=_MAX_CHOSEN)
     return tuple(dict.fromkeys("".join(chosen) for chosen in product(*choices)))
 
 

@@ -177,7 +177,8 @@ def refine(
     Source:
         https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
-    lines = [line for text in texts for line in alternatives(text) if says_something(line)]
+    opened = (line for text in texts for line in alternatives(text, field="vary"))
+    lines = [line for line in opened if says_something(line)]
     if not lines:
         raise InputError("variations_empty", field="vary")
     painted = vocabulary.painted if vocabulary else str

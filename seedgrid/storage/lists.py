@@ -32,7 +32,7 @@ def opened(text: str, folder: Path | None, *, field: str) -> tuple[str, ...]:
             raise InputError("list_public", field=field, value=name)
         return _lines(folder / f"{name}.txt", name, field)
 
-    return open_lists(text, lines_of)
+    return open_lists(text, lines_of, field=field)
 
 
 def _lines(path: Path, name: str, field: str) -> list[str]:
