@@ -7,7 +7,7 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Entry
-from seedgrid.core.plan import describe_change, plan_again, plan_grid, plan_refine, plan_rows
+from seedgrid.core.plan import describe_change, plan_again, plan_grid, plan_refine
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.core.variations import refine
 from seedgrid.engine import Engine
@@ -28,7 +28,7 @@ def parent(make_recipes: MakeRecipes) -> Entry:
 
 def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
     """Each child names its parent, the work, one new round and what was changed."""
-    jobs = plan_refine(parent, refine(parent.recipe, [", artsy", "at night"], card))
+    jobs = plan_refine([(parent, refine(parent.recipe, [", artsy", "at night"], card))])
     places = [job.lineage for job in jobs]
     assert [place.parent_id for place in places] == [parent.id] * 2
     assert {place.work_id for place in places} == {parent.lineage.work_id}
@@ -41,7 +41,7 @@ def test_a_round_of_several_pictures_has_a_row_for_each(make_recipes: MakeRecipe
     with Engine(FakeBackend(), MemoryStore()) as engine:
         made = engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(20)
         rows = [(each, refine(each.recipe, [", artsy", " red"], card)) for each in made[1:3]]
-        jobs = plan_rows(rows)
+        jobs = plan_refine(rows)
         again = plan_again(engine.submit(jobs, owner="a").result(20))
     parents = [made[1].id] * 2 + [made[2].id] * 2
     for planned in (jobs, again):

@@ -36,11 +36,6 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
     return _plan([(recipe, None, "") for recipe in recipes], work_id=new_id())
 
 
-def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
-    """Plan a round that goes on from a picture."""
-    return plan_rows([(parent, recipes)])
-
-
 def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
     """Plan a round as it is once more, beside it; of a first grid as a new work."""
     made = entries[0].lineage
@@ -48,7 +43,7 @@ def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
     return _plan(cells, work_id=made.work_id if made.parent_id else new_id())
 
 
-def plan_rows(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ...]:
+def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ...]:
     """Plan a round that goes on from pictures of one work, with a row of recipes for each."""
     cells = [
         (recipe, parent.id, describe_change(parent.recipe, recipe))

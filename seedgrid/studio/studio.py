@@ -27,7 +27,7 @@ from seedgrid.core.finals import (
     tiles_notices,
 )
 from seedgrid.core.picture import Entry
-from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine, plan_rows
+from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
@@ -439,7 +439,7 @@ class Studio:
             if notices:
                 placement = options.get("placement") or self.placement
                 options["placement"] = replace(placement, vae_tiling=True)
-        jobs = plan_refine(self._joined(picture, parent, options), recipes)
+        jobs = plan_refine([(self._joined(picture, parent, options), recipes)])
         return self._submit(jobs, notices, options)
 
     def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
@@ -606,7 +606,7 @@ class Studio:
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
         notices = [*told, *(notice for several in widths for notice in several)]
         once = [each for at, each in enumerate(notices) if each not in notices[:at]]
-        return self._submit(plan_rows(narrowed), once, options)
+        return self._submit(plan_refine(narrowed), once, options)
 
     def _submit(
         self,

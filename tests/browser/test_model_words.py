@@ -68,6 +68,21 @@ def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_ad
     expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
 
 
+def test_a_word_that_tab_would_complete_is_not_called_unknown(
+    open_page: OpenPage, bundled_address: str
+) -> None:
+    """Half of a word is no word yet; once nothing completes it, it is told."""
+    page = open_page(at=bundled_address)
+    prompt(page).press("Control+A")
+    page.keyboard.type("a lighth")
+    advice = page.locator("#sg-hints .sg-advice")
+    expect(advice).to_contain_text("lighth")
+    expect(advice).to_be_hidden()
+    page.keyboard.type("q")
+    expect(advice).to_contain_text("lighthq")
+    expect(advice).to_be_visible()
+
+
 def test_advice_is_of_what_stands_in_the_field_now(
     open_page: OpenPage, bundled_address: str
 ) -> None:

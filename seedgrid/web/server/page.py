@@ -37,19 +37,8 @@ _KINDS: Final = {
     ".svg": "image/svg+xml",
 }
 _PRELOADED: Final = (
-    *(
-        "base",
-        "server",
-        "place",
-        "stage",
-        "rail",
-        "card",
-        "variations",
-        "words",
-        "complete",
-        "form",
-        "live",
-    ),
+    *("base", "server", "place", "stage", "rail", "card"),
+    *("variations", "words", "complete", "form", "live"),
 )
 """Modules that every page needs at once, fetched beside `page.js`."""
 
