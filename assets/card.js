@@ -8,6 +8,13 @@ import { SeedGrid } from "./base.js";
   const note = (data) => SeedGrid.ask("note", data);
   const { make, text, icon, image, words, thumbUrl } = SeedGrid;
   const isTouched = matchMedia("(pointer: coarse)").matches;
+  const star = SeedGrid.byId("sg-star");
+  star.addEventListener("click", () => now && mark(now.id, !now.favourite));
+  for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
+    const button = SeedGrid.byId(`sg-${tool}`);
+    button.title = button.textContent;
+    button.replaceChildren(icon(tool), ...button.childNodes);
+  }
   let now = null;
   let wish = null; // a mark that waits for Python's card: else that would come after, without the mark
 
@@ -18,6 +25,7 @@ import { SeedGrid } from "./base.js";
     const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
     const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
     element.replaceChildren(card, ...rest);
+    star.setAttribute("aria-pressed", String(Boolean(now?.favourite)));
     SeedGrid.byId("sg-hint").textContent = text(said);
     if (now && !now.isEarly) {
       const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
@@ -46,15 +54,6 @@ import { SeedGrid } from "./base.js";
   }
 
   function full(value) {
-    const star = make("button", {
-      class: "sg-star",
-      title: text("favourite_title"),
-      "aria-label": text("favourite_title"),
-      "aria-pressed": String(value.favourite),
-      "aria-keyshortcuts": "F",
-      onclick: () => mark(value.id, !now.favourite),
-    });
-    star.append(icon("star"));
     const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
     lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
     if (value.lock) lock.append(badge(value.lock));
@@ -64,7 +63,6 @@ import { SeedGrid } from "./base.js";
       {},
       image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
       make("div", { class: "sg-card-text" }, lock, mixed(value), words(value.pieces), painted(value)),
-      star,
     );
   }
 

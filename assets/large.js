@@ -80,7 +80,7 @@ function open(first) {
     return [
       tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
       tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
-      tool("brush", "brush", null, () => (pick(), paintOver(cell, stage.size))),
+      ...(card?.id === cell.id && card.upscaler ? [] : [tool("brush", "brush", null, () => (pick(), paintOver(cell, stage.size)))]),
       tool("save", "save", null, () => download(cell)),
       ...(canEnlarge(stage) ? [tool("large", "final_fourfold", null, enlarge)] : []),
       tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),

@@ -168,7 +168,7 @@ function restSoon() {
   restTimer = setTimeout(() => (document.hasFocus() && !document.hidden ? SeedGrid.keepLive() : restSoon()), REST_MS);
 }
 for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, restSoon);
-document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #sg-picked .sg-star") && SeedGrid.keepLive());
+document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #sg-star") && SeedGrid.keepLive());
 
 for (const kind of ["input", "compositionend"]) {
   document.addEventListener(kind, ({ target, isComposing, isTrusted }) => {

@@ -86,8 +86,8 @@ import "./live.js";
   SeedGrid.favourite = async () => {
     const cell = document.activeElement?.closest?.("[data-state='live']");
     if (cell) await SeedGrid.keepLive(Number(cell.dataset.cell));
-    const star = document.querySelector("#sg-picked .sg-star");
-    return star ? star.click() : SeedGrid.keepLive();
+    const star = byId("sg-star");
+    return star.disabled ? SeedGrid.keepLive() : star.click();
   };
   const actions = {
     r: () => press("sg-refine"),
@@ -124,7 +124,7 @@ import "./live.js";
   function pressOver(dialog, key) {
     if (!dialog.matches(".sg-zoom")) return;
     const tool = { r: "refine", f: "favourite", b: "brush" }[key];
-    if (tool) dialog.querySelector(`[data-tool="${tool}"]`).click();
+    if (tool) dialog.querySelector(`[data-tool="${tool}"]`)?.click();
     else if (/^[1-9]$/.test(key)) SeedGrid.module("large").then(({ zoom }) => zoom(Number(key) - 1));
     else if (key === "z") dialog.close();
     else if (key === "?") help();

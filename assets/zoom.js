@@ -132,9 +132,10 @@ function drawDifference(canvas, before, after) {
 }
 
 export function sayCopied(button) {
-  const label = button.textContent;
-  button.textContent = text("link_copied");
-  setTimeout(() => (button.textContent = label), 1500);
+  const label = button.lastChild; // after its icon
+  const name = label.textContent;
+  label.textContent = text("link_copied");
+  setTimeout(() => (label.textContent = name), 1500);
 }
 
 /** Copy an address that opens this picture, or paints it from its recipe where it is not. */

@@ -201,7 +201,7 @@ def test_the_whole_flow_by_keyboard_alone(open_page: OpenPage, size: tuple[int, 
     page.keyboard.press("Enter")
     expect(zoom.locator("[data-tool='favourite']")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("Escape")
-    expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#sg-star")).to_have_attribute("aria-pressed", "true")
     _tab_to(page, "#sg-settings > summary")
     page.keyboard.press("Enter")
     _tab_to(page, "#sg-steps input")

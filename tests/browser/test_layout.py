@@ -52,6 +52,11 @@ OVER_ART = """([words, pictures]) => {
         a.bottom > b.top && b.bottom > a.top && a.right > b.left && b.right > a.left;
     return boxes(words).filter((each) => boxes(pictures).some((picture) => meet(each, picture)));
 }"""
+WITHIN = """([inner, outer]) => {
+    const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+    const [a, b] = [box(inner), box(outer)];
+    return a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+}"""
 SIDEWAYS = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -225,3 +230,40 @@ def test_words_and_seed_stand_below_the_picture(open_page: OpenPage, size: dict[
     covered = page.evaluate(OVER_ART, ["#sg-stage .sg-foot > :not(:empty)", PICTURES])
     assert covered == []
     assert not page.evaluate(MEET, ["[data-cell='3'] .sg-caption", "#sg-below"])
+
+
+def test_the_tools_of_the_pick_are_on_the_picture_while_it_is_pointed_at(page: Page) -> None:
+    """Star, zoom, save, compare and copy, on each pick in turn; no picture is covered otherwise."""
+    prompt(page).fill("a fox with tools")
+    generate(page)
+    tools = page.locator("#sg-tools")
+    for index in (1, 2):
+        cell(page, index).click()
+        expect(tools).to_have_css("opacity", "1")
+        assert page.evaluate(WITHIN, ["#sg-tools", f"[data-cell='{index}']"])
+    page.click("#sg-star")
+    expect(page.locator("#sg-star")).to_have_attribute("aria-pressed", "true")
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    page.mouse.move(2, 2)
+    page.evaluate("document.activeElement.blur()")
+    expect(tools).to_have_css("opacity", "0")
+    page.locator("#sg-save").focus()
+    expect(tools).to_have_css("opacity", "1")
+
+
+def test_in_a_wall_and_under_a_finger_the_tools_stay_in_the_card(open_page: OpenPage) -> None:
+    """Where they would cover a small picture, or nothing hovers."""
+    phone = {"width": 390, "height": 844}
+    for options, wanted, count in (
+        ({}, "0-35", 36),
+        ({"viewport": phone, "has_touch": True}, "0-3", 4),
+    ):
+        page = open_page(**options)
+        prompt(page).fill("a fox whose tools are in the card")
+        seeds(page).fill(wanted)
+        page.click("#sg-generate")
+        wait_until_done(page, count)
+        cell(page, 1).click()
+        expect(page.locator("#sg-save")).to_be_enabled()
+        page.locator("#sg-save").scroll_into_view_if_needed()
+        assert page.evaluate(WITHIN, ["#sg-tools", "#sg-card"])
