@@ -97,6 +97,16 @@ def _polish(arguments: argparse.Namespace) -> None:
     polish.polish(settings)
 
 
+def _measure(_arguments: argparse.Namespace) -> None:
+    """Print how near the last checkpoint's pictures are to their drawings, by subject."""
+    from tools.training import measure
+
+    _gently(1)
+    measured = measure.measure()
+    print(measure.table(measured))
+    print(measure.write_sheet(measured))
+
+
 def _repair(arguments: argparse.Namespace) -> None:
     """Let the decoder learn from what the denoiser makes."""
     from tools.training import decoder
@@ -178,6 +188,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "autoencoder": _autoencoder,
     "denoiser": _denoiser,
     "polish": _polish,
+    "measure": _measure,
     "repair": _repair,
     "export": _export,
     "enlarger": _enlarger,
