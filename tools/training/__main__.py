@@ -91,10 +91,21 @@ def _polish(arguments: argparse.Namespace) -> None:
         minutes=arguments.minutes,
         cooldown=arguments.cooldown,
         batch_size=arguments.batch,
+        learning_rate=arguments.rate,
         workers=arguments.workers if device != "cpu" else 1,
         device=device,
     )
     polish.polish(settings)
+
+
+def _measure(_arguments: argparse.Namespace) -> None:
+    """Print how near the last checkpoint's pictures are to their drawings, by subject."""
+    from tools.training import measure
+
+    _gently(1)
+    measured = measure.measure()
+    print(measure.table(measured))
+    print(measure.write_sheet(measured))
 
 
 def _repair(arguments: argparse.Namespace) -> None:
@@ -178,6 +189,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "autoencoder": _autoencoder,
     "denoiser": _denoiser,
     "polish": _polish,
+    "measure": _measure,
     "repair": _repair,
     "export": _export,
     "enlarger": _enlarger,
@@ -212,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--enlarger-steps", type=int, default=ENLARGER_STEPS, help="in all")
     parser.add_argument("--device", help="of the denoiser's training: cpu or cuda")
     parser.add_argument("--batch", type=int, default=16, help="pictures in a step of polishing")
+    parser.add_argument("--rate", type=float, default=5e-4, help="of learning, in polishing")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser
 

@@ -25,6 +25,10 @@ Mask = NDArray[np.float32]
 """Where the subject is, shape (H, H), float32 in 0..1."""
 
 
+FINENESS = 256.0
+"""How finely the ends of thick lines are divided: in pieces of about one over this."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """One filled or stroked path of a subject.
@@ -126,6 +130,57 @@ def star(x: float, y: float, outer: float, inner: float, tips: int) -> skia.Path
         angle = math.pi * i / tips - math.pi / 2
         points.append((x + radius * math.cos(angle), y + radius * math.sin(angle)))
     return polygon(*points)
+
+
+def thick(path: skia.Path, width: float) -> skia.Path:
+    """The area that a round-capped line of a width covers, to be joined with others."""
+    covered = skia.Path()
+    line((0, 0, 0), width).getFillPath(path, covered, None, FINENESS)
+    return skia.Op(covered, covered, skia.kUnion_PathOp)
+
+
+def joined(*paths: skia.Path) -> skia.Path:
+    """Everything that any of the paths covers, with one outline."""
+    union = skia.Path()
+    for path in paths:
+        union = skia.Op(union, path, skia.kUnion_PathOp)
+    return union
+
+
+def shared(first: skia.Path, second: skia.Path) -> skia.Path:
+    """What both paths cover."""
+    return skia.Op(first, second, skia.kIntersect_PathOp)
+
+
+def without(path: skia.Path, hole: skia.Path) -> skia.Path:
+    """What a path covers and the hole does not."""
+    return skia.Op(path, hole, skia.kDifference_PathOp)
+
+
+def closed(start: tuple[float, float], *quads: tuple[float, float, float, float]) -> skia.Path:
+    """A path of quadratic curves (control x, y, end x, y), closed by a straight line."""
+    path = curve(start, *quads)
+    path.close()
+    return path
+
+
+def turned(path: skia.Path, degrees: float, x: float, y: float) -> skia.Path:
+    """A copy of the path, turned clockwise about a point."""
+    matrix = skia.Matrix()
+    matrix.setRotate(degrees, x, y)
+    copy = skia.Path(path)
+    copy.transform(matrix)
+    return copy
+
+
+def shape(path: skia.Path, role: str, stroke: float = 0.0) -> Part:
+    """A part with an outline of its own."""
+    return Part(path=path, role=role, stroke=stroke)
+
+
+def detail(path: skia.Path, role: str, stroke: float = 0.0) -> Part:
+    """A part that lies on another one, without an outline."""
+    return Part(path=path, role=role, stroke=stroke, is_detail=True)
 
 
 def new_surface(scale: int = 1) -> tuple[NDArray[np.uint8], skia.Surface]:

@@ -7,6 +7,7 @@ roughened at random so that it judges shapes rather than a renderer's exact pixe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -109,6 +110,11 @@ def loss_of(answers: tuple[torch.Tensor, ...], truth: Truth) -> torch.Tensor:
     return named + 2.0 * (answers[3] - truth.places).square().mean()
 
 
+def judge_path() -> Path:
+    """Where the judge is kept: one that knows other words has another shape, and another file."""
+    return work_dir() / f"judge-{'-'.join(map(str, HEADS))}.safetensors"
+
+
 def train_judge(batches: int = 1500, batch_size: int = 32) -> Judge:
     """Train on freshly drawn pictures, and keep the result."""
     judge, generator = Judge(), torch.Generator().manual_seed(JUDGE_SEED)
@@ -128,13 +134,13 @@ def train_judge(batches: int = 1500, batch_size: int = 32) -> Judge:
         if step % 20 == 0:
             progress.set_postfix(loss=round(float(loss.detach()), 3))
     tensors = {name: value.contiguous() for name, value in judge.state_dict().items()}
-    save_file(tensors, work_dir() / "judge.safetensors")
+    save_file(tensors, judge_path())
     return judge.eval()
 
 
 def load_judge() -> Judge:
     """The judge, trained on the first call."""
-    path = work_dir() / "judge.safetensors"
+    path = judge_path()
     if not path.exists():
         return train_judge()
     judge = Judge()

@@ -36,7 +36,14 @@ from tools.training.places import work_dir
 from tools.training.reading import is_sharpened, sharpen_reading
 from tools.training.rollout import Lesson, learn_from_rollout, sampler_steps
 from tools.training.tokenizer import to_ids, tokenizer
-from tools.training.words import Wording, caption, draw_wording, plain_caption
+from tools.training.words import (
+    FIRST_SUBJECTS,
+    LATER_SUBJECTS,
+    Wording,
+    caption,
+    draw_wording,
+    plain_caption,
+)
 
 NUM_STEPS = (1, 1, 1, 1, 1, 2)
 """How many steps the sampler takes, one of these: each teaches the first."""
@@ -44,13 +51,16 @@ NUM_STEPS = (1, 1, 1, 1, 1, 2)
 WANDERING_SHARE = 0.15
 """How often it takes them at other times, so that other numbers of steps do not go to ruin."""
 
-HARD_SHARE = 0.25
-"""Of the pictures, how many are of what was learned least."""
+NEW_SHARE = 0.7
+"""How many pictures show a subject that was added later."""
+
+HARD_SHARE = 0.05
+"""How many are of what was learned least."""
 HARD_STYLES = ("mondrian", "stained glass", "vermeer")
 HARD_SUBJECTS = ("cat", "cat", "sunflower", "house", "labrador")
 HARD_MODIFIERS = ("black and white", "none")
 
-FIRST_SHARE = 0.15
+FIRST_SHARE = 0.05
 """How many show the guide's example, the first picture that anyone sees."""
 
 PLAIN_SHARE = 0.5
@@ -89,12 +99,15 @@ def _drawn(latent_map: LatentMap, seed: int, size: int, step: int) -> Batch:
 
 
 def _wording(rng: np.random.Generator) -> Wording:
-    """What a picture shows: of all words alike; often what is hard, or the guide's example."""
+    """What a picture shows: mostly later subjects; now and then what is hard, or the guide's."""
     wording = draw_wording(rng)
     chance = rng.random()
-    if chance < FIRST_SHARE:
+    if chance < NEW_SHARE:
+        return replace(wording, subject=str(rng.choice(LATER_SUBJECTS)))
+    if chance < NEW_SHARE + FIRST_SHARE:
         return replace(wording, subject="labrador", style="vermeer")
-    if chance >= FIRST_SHARE + HARD_SHARE:
+    wording = replace(wording, subject=str(rng.choice(FIRST_SUBJECTS)))
+    if chance >= NEW_SHARE + FIRST_SHARE + HARD_SHARE:
         return wording
     style, subject, modifier = (
         str(rng.choice(words)) for words in (HARD_STYLES, HARD_SUBJECTS, HARD_MODIFIERS)
@@ -135,7 +148,6 @@ class Polishing:
         stored = load_file(checkpoint_path()) if checkpoint_path().exists() else {}
         if stored:
             self.model.load_state_dict(part(stored, "model"))
-        self.model.text_encoder.requires_grad_(False)
         self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
         if stored:
             self.optimizer.restore(part(stored, "opt"))

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from tools.training.backdrops import Setting
 from tools.training.composition import Composition, place
-from tools.training.ink import Palette, gradient, luminance, mix
+from tools.training.ink import Palette, Rgb, gradient, luminance, mix
 from tools.training.modifiers import MODIFIERS, TIMES, WEATHER
 from tools.training.styles import STYLES, Scene, subject_mask
-from tools.training.subjects import AT_SEA, IN_THE_AIR, NATURAL, SUBJECTS
+from tools.training.subjects import ACCENTS, AT_SEA, IN_THE_AIR, NATURAL, SUBJECTS
 from tools.training.words import COLORS, Wording
+
+RED: Rgb = (0.86, 0.20, 0.16)
 
 
 def palette_for(wording: Wording, composition: Composition) -> Palette:
@@ -24,11 +26,9 @@ def palette_for(wording: Wording, composition: Composition) -> Palette:
         main = COLORS[wording.color]
     else:
         main = gradient(NATURAL[wording.subject], composition.hue)
-    accent = (0.86, 0.20, 0.16)
+    accent = ACCENTS.get(wording.subject, RED)
     if wording.subject == "fish":
         accent = mix(main, (0.85, 0.20, 0.20), 0.55)
-    if wording.subject == "cat":
-        accent = (0.98, 0.60, 0.62)
     return {
         "main": main,
         "second": mix(
@@ -41,6 +41,14 @@ def palette_for(wording: Wording, composition: Composition) -> Palette:
         "lamp": (1.0, 0.90, 0.45),
         "beam": (1.0, 0.95, 0.62),
         "night": (0.16, 0.18, 0.36),
+        "flag": RED,
+        "fire": (0.98, 0.48, 0.10),
+        "glass": (0.66, 0.86, 0.96),
+        "metal": (0.64, 0.67, 0.72),
+        "wood": (0.45, 0.29, 0.17),
+        "hair": (0.34, 0.19, 0.10),
+        "skin": (0.96, 0.78, 0.64),
+        "blush": (0.90, 0.60, 0.50),
     }
 
 

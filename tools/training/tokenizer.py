@@ -7,6 +7,8 @@ ending the text.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +52,36 @@ def train_tokenizer() -> CLIPTokenizer:
     pieces += [START, END]
     vocab = {piece: index for index, piece in enumerate(dict.fromkeys(pieces))}
     return CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=MAX_TOKENS)
+
+
+def words_in(texts: Iterable[str]) -> list[str]:
+    """The words of some texts in small letters, each once, without digits."""
+    return list(dict.fromkeys(re.findall(r"[^\W\d_]+", " ".join(texts).lower())))
+
+
+def grown(words: CLIPTokenizer, new: Iterable[str]) -> CLIPTokenizer:
+    """A tokenizer that knows more words, each as one token; what it knew keeps its ids.
+
+    New pieces come behind all others, new merges too, so they join only what the old ones leave
+    apart: a word that was one token is as it was, and so is every piece's id. A word that neither
+    knows may fall into larger pieces than before.
+
+    Args:
+        words: the tokenizer; it is left as it is.
+        new: words in small letters; those that are one token already change nothing.
+    """
+    model = json.loads(words.backend_tokenizer.to_str())["model"]
+    vocab, merges = dict(model["vocab"]), [tuple(pair) for pair in model["merges"]]
+    made = words
+    for word in new:
+        pieces = made.tokenize(word)
+        while len(pieces) > 1:
+            pair = (pieces[0], pieces[1])
+            merges.append(pair)
+            vocab.setdefault("".join(pair), len(vocab))
+            pieces[:2] = ["".join(pair)]
+        made = CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=MAX_TOKENS)
+    return made
 
 
 def tokenizer_path() -> Path:

@@ -21,7 +21,30 @@ SUBJECT_WORDS: dict[str, tuple[str, ...]] = {
     "sunflower": ("sunflower", "sunflower", "flower"),
     "fish": ("fish", "fish", "striped fish"),
     "moon": ("moon", "moon", "crescent moon"),
+    "fox": ("fox", "fox", "foxes"),
+    "owl": ("owl", "owl", "owls"),
+    "rabbit": ("rabbit", "rabbit", "bunny", "hare", "rabbits"),
+    "horse": ("horse", "horse", "pony", "horses"),
+    "bird": ("bird", "bird", "songbird", "sparrow", "birds"),
+    "butterfly": ("butterfly", "butterfly", "butterflies"),
+    "dragon": ("dragon", "dragon", "dragons"),
+    "rose": ("rose", "rose", "roses"),
+    "mushroom": ("mushroom", "mushroom", "toadstool", "mushrooms"),
+    "apple": ("apple", "apple", "apples"),
+    "teapot": ("teapot", "teapot", "kettle"),
+    "car": ("car", "car", "automobile", "cars"),
+    "bicycle": ("bicycle", "bicycle", "bike"),
+    "train": ("train", "train", "locomotive", "steam train"),
+    "rocket": ("rocket", "rocket", "spaceship"),
+    "robot": ("robot", "robot", "android", "robots"),
+    "castle": ("castle", "castle", "fortress"),
+    "bridge": ("bridge", "bridge", "stone bridge"),
+    "windmill": ("windmill", "windmill", "mill"),
+    "portrait": ("portrait", "portrait", "woman", "portrait of a woman", "face"),
 }
+FIRST_SUBJECTS = tuple(SUBJECT_WORDS)[:10]
+"""The ten that the model learned first; more were added to it later."""
+LATER_SUBJECTS = tuple(SUBJECT_WORDS)[10:]
 STYLE_WORDS: dict[str, tuple[str, ...]] = {
     "plain": ("", "", "an illustration"),
     "vermeer": (
