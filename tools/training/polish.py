@@ -51,13 +51,16 @@ NUM_STEPS = (1, 1, 1, 1, 1, 2)
 WANDERING_SHARE = 0.15
 """How often it takes them at other times, so that other numbers of steps do not go to ruin."""
 
-NEW_SHARE = 0.7
+NEW_SHARE = 0.6
 """How many pictures show a subject that was added later."""
 
-HARD_SHARE = 0.05
+HARD_SHARE = 0.2
 """How many are of what was learned least."""
-HARD_STYLES = ("mondrian", "stained glass", "vermeer")
-HARD_SUBJECTS = ("cat", "cat", "sunflower", "house", "labrador")
+HARD_STYLES = ("plain", "plain", "mondrian", "stained glass", "vermeer")
+HARD_SUBJECTS = (
+    *("cat", "house", "labrador", "castle", "windmill", "train"),
+    *("mushroom", "bicycle", "robot", "apple", "apple"),
+)
 HARD_MODIFIERS = ("black and white", "none")
 
 FIRST_SHARE = 0.05
