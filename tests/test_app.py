@@ -182,7 +182,11 @@ def test_an_ipv6_address_is_an_address(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"), [(("--lang", "xx"), "xx"), (("--host", "192.0.2.1"), "192.0.2.1")]
+    ("arguments", "word"),
+    [
+        (("--lang", "xx"), "xx"),
+        pytest.param(("--host", "192.0.2.1"), "192.0.2.1", marks=pytest.mark.sweep),
+    ],
 )
 def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: str) -> None:
     """The command says what is wrong and does not start."""

@@ -80,7 +80,11 @@ def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     assert steps("EXPOSE")[-1].text == ours["SEEDGRID_PORT"]
 
 
-@pytest.mark.parametrize("program", [["app.py"], ["-m", "seedgrid", "ui"]], ids=["app", "ui"])
+@pytest.mark.parametrize(
+    "program",
+    [["app.py"], pytest.param(["-m", "seedgrid", "ui"], marks=pytest.mark.sweep)],
+    ids=["app", "ui"],
+)
 def test_the_address_comes_from_the_environment(
     program: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

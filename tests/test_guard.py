@@ -244,6 +244,7 @@ OTHER = "SEEDGRID_TEST_OTHER"
 """Where the other server stands, in a network of its own."""
 
 
+@pytest.mark.sweep
 def test_an_address_that_filters_take_for_public_is_not_asked_either() -> None:
     """100.64.0.0/10 is Tailscale and metadata of clouds; Gradio's own filter lets it by."""
     enter = ["unshare", "--map-root-user", "--net", "sh", "-c"]
@@ -263,6 +264,7 @@ def test_an_address_that_filters_take_for_public_is_not_asked_either() -> None:
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.sweep
 def test_a_model_is_asked_for_by_its_name_and_no_path_is_told_apart(tmp_path: Path) -> None:
     """Anybody in a home's network could learn what lies on its disk."""
     with serve(tmp_path / "library", real=True) as page:

@@ -82,7 +82,7 @@ def broken_promises(folder: Path, told: Path, *, others_delete: bool = False) ->
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is not on Windows")
-@pytest.mark.parametrize("num_writers", [1, 2])
+@pytest.mark.parametrize("num_writers", [pytest.param(1, marks=pytest.mark.sweep), 2])
 def test_kill_9_loses_nothing_announced(tmp_path: Path, num_writers: int) -> None:
     """Killed at random moments of adding, marking and deleting, by one process or two at once."""
     chance = random.Random(num_writers)  # noqa: S311 - moments, not secrets

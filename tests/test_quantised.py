@@ -66,6 +66,7 @@ def test_int8_is_locked_and_nearly_the_plain_picture(backend: DiffusersBackend) 
     assert backend.prepare(recipes[0], PLACEMENT).model_dump()["sdnq"] == "0.2.8"
 
 
+@pytest.mark.sweep
 def test_int8_is_verified_in_the_studio_and_by_the_script(tmp_path: Path) -> None:
     """A program with nothing of SeedGrid makes the same bits."""
     with Studio(library=tmp_path / "library", placement=PLACEMENT) as studio:

@@ -107,6 +107,7 @@ def test_a_grid_from_a_picture_equals_the_plain_call(
         assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
 
 
+@pytest.mark.sweep
 def test_an_exported_bundle_holds_the_start(
     tmp_path: Path, model_folder: Callable[[str], Path], photo: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_the_library_finds_them_by_what_they_are(studio: Studio, made: dict[str,
     assert made["parent"].id not in found("held") | found("region")
 
 
+@pytest.mark.sweep
 def test_each_is_verified_in_a_new_process(sd: Path, made: dict[str, Entry]) -> None:
     """Its parents are painted before it; of a region the pixels around it are counted."""
     done = subprocess.run(
@@ -193,6 +194,7 @@ def test_other_tools_are_told_the_words_of_held_steps(made: dict[str, Entry]) ->
     assert parameters_text(made["here"].recipe).startswith("a red fox, at night, snow\n")
 
 
+@pytest.mark.sweep
 def test_the_command_line_steers(sd: Path, tmp_path: Path) -> None:
     """`grid --spread`, `refine --hold --only --feather`, lines of holds, `show`; JSON says it."""
 

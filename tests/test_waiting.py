@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import httpx
+import pytest
 from gradio_client import Client, handle_file
 from serving import serve
 from stores import MakeRecipes, MemoryStore
@@ -29,6 +30,7 @@ MANY = 100
 """More than the server has threads for events."""
 
 
+@pytest.mark.sweep
 def test_many_calls_that_wait_leave_threads_for_a_click(tmp_path: Path) -> None:
     """With 90 callers of /grid nobody's click was answered any more; none of them gets on here."""
     with serve(tmp_path / "library") as address, httpx.Client(timeout=SOON_S) as caller:

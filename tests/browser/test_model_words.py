@@ -98,6 +98,7 @@ def test_advice_is_of_what_stands_in_the_field_now(
     expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("patience")
 def test_a_chinese_prompt_paints_what_it_says(open_page: OpenPage, bundled_address: str) -> None:
     """The very pixels of its English words; the card says both, words are offered in Chinese."""

@@ -216,6 +216,7 @@ class Restarted:
         self._running.enter_context(serve(self._library, port=port_of(self.address)))
 
 
+@pytest.mark.sweep
 def test_a_server_that_starts_again_finds_the_words(open_page: OpenPage, tmp_path: Path) -> None:
     """In the middle of a run: the page comes back by itself, once, with all that was typed.
 

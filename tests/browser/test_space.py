@@ -44,6 +44,7 @@ def space(browser: Browser) -> Iterator[str]:  # noqa: ARG001 (no browser, no pa
     expect.set_options(timeout=SOON_MS)
 
 
+@pytest.mark.sweep
 def test_two_visitors_of_a_space_see_their_own_pictures(open_page: OpenPage, space: str) -> None:
     """Both paint and refine on one Space; neither stage nor library shows the other's."""
     mine, yours = open_page(at=space), open_page(at=space)
