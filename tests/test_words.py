@@ -18,7 +18,7 @@ from seedgrid.models import registry
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
-SPACESHIP = "a spaceship over Tokyo"
+SUBMARINE = "a submarine below Tokyo"
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def studio(tmp_path: Path, card: ModelCard) -> Iterator[Studio]:
         ("红色的猫在雪中，梵高风格", "red cat in the snow, in the style of Van Gogh"),
         ("고양이가, 수채화", "cat, watercolor"),
         ("빨간 고양이, 픽셀 아트", "red cat, pixel art"),
-        ("飞船在雪中", "飞船 in the snow"),
+        ("潜艇在雪中", "潜艇 in the snow"),
         ("달리는 고양이", "달리는 cat"),
         ("  a cat ,  watercolor ", "  a cat ,  watercolor "),
         ("ein Hund", "ein Hund"),
@@ -69,11 +69,11 @@ def test_names_of_other_languages_are_painted_as_the_models_words(
 @pytest.mark.parametrize(
     ("text", "unknown"),
     [
-        (SPACESHIP, ("spaceship", "Tokyo")),
+        (SUBMARINE, ("submarine", "Tokyo")),
         ("Labrador in the style of Vermeer, highly realistic", ()),
         ("a small red cottage under the stars, 8-bit sprite", ()),
         ("猫，水彩", ()),
-        ("飞船，水彩", ("飞船",)),
+        ("潜艇，水彩", ("潜艇",)),
         ("Tokyo tokyo TOKYO", ("Tokyo",)),
     ],
 )
@@ -138,10 +138,14 @@ def test_the_library_and_its_file_keep_both(studio: Studio) -> None:
 
 def test_a_run_says_which_words_it_did_not_know(studio: Studio) -> None:
     """The command line and Python hear of it by the run's notices, the page at the field."""
-    run = studio.start_grid(Request(prompt=SPACESHIP, seeds=(1,)))
+    run = studio.start_grid(Request(prompt=SUBMARINE, seeds=(1,)))
     (notice,) = run.notices
-    assert str(notice).startswith("This model does not know: spaceship, Tokyo. It draws 10 things")
-    assert studio.grid(SPACESHIP, seeds=1).notices == run.notices
+    assert str(notice).startswith("This model does not know: submarine, Tokyo. It draws 30 things")
+    assert str(notice).endswith(
+        "among them Labrador, cat, house, sailboat, lighthouse, tree, mountain, "
+        "sunflower, fish, moon."
+    )
+    assert studio.grid(SUBMARINE, seeds=1).notices == run.notices
     assert studio.start_grid(Request(prompt="a cat", seeds=(1,))).notices == ()
 
 
@@ -149,7 +153,7 @@ def test_a_run_says_which_words_it_did_not_know(studio: Studio) -> None:
     ("request_", "codes"),
     [
         (Request(prompt="a cat"), []),
-        (Request(prompt=SPACESHIP), ["prompt words_unknown"]),
+        (Request(prompt=SUBMARINE), ["prompt words_unknown"]),
         (Request(prompt="a cat", negative_prompt="fog"), []),
         (
             Request(prompt="a cat", negative_prompt="fog", guidance_scale=1),

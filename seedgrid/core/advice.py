@@ -24,6 +24,7 @@ CODES: Final = frozenset(
 """Of all advice."""
 
 _SUBJECTS: Final = "subjects"
+_NAMED: Final = 10
 _FAR: Final = (0.7, 1.6)
 """How far the mean side may be from the model's own; pictures beyond it repeat or fall apart."""
 _LONG: Final = 2.5
@@ -72,7 +73,7 @@ def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | No
     if vocabulary is None or not unknown:
         return None
     subjects = card.hints.get(_SUBJECTS, ())
-    things = ", ".join(vocabulary.called(each, language) for each in subjects)
+    things = ", ".join(vocabulary.called(each, language) for each in subjects[:_NAMED])
     words = ", ".join(unknown)
     notice = Notice("words_unknown", words=words, number=len(subjects), things=things)
     return Advice(field=field, notice=notice)

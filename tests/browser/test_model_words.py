@@ -45,9 +45,11 @@ def bundled_address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) 
 def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_address: str) -> None:
     """At the prompt, with the words and another model a click away; gone with the words."""
     page = open_page(at=bundled_address)
-    prompt(page).fill("a spaceship over Tokyo")
+    prompt(page).fill("a submarine below Tokyo")
     advice = page.locator("#sg-hints .sg-advice")
-    expect(advice).to_contain_text("does not know: spaceship, Tokyo. It draws 10 things: Labrador")
+    expect(advice).to_contain_text(
+        "does not know: submarine, Tokyo. It draws 30 things, among them Labrador"
+    )
     advice.get_by_role("button", name="Its words").click()
     expect(page.locator(".sg-chip", has_text="sunflower")).to_be_visible()
     page.keyboard.press("Escape")
@@ -88,8 +90,8 @@ def test_advice_is_of_what_stands_in_the_field_now(
 ) -> None:
     """An answer about earlier words, though it comes later than others would, does not stay."""
     page = open_page(at=bundled_address)
-    early = Held(page, "a spaceship")
-    prompt(page).fill("a spaceship")
+    early = Held(page, "a submarine")
+    prompt(page).fill("a submarine")
     early.wait()
     prompt(page).fill("a cat")
     page.wait_for_timeout(1000)  # long enough for an answer that would be overtaken
@@ -104,8 +106,8 @@ def test_a_chinese_prompt_paints_what_it_says(open_page: OpenPage, bundled_addre
     """The very pixels of its English words; the card says both, words are offered in Chinese."""
     page = open_page("?__lang=zh", at=bundled_address, locale="zh-CN")
     set_steps(page, 2)
-    prompt(page).fill("飞船，水彩")
-    expect(page.locator("#sg-hints .sg-advice")).to_contain_text("不认识：飞船")
+    prompt(page).fill("潜艇，水彩")
+    expect(page.locator("#sg-hints .sg-advice")).to_contain_text("不认识：潜艇")
     expect(page.locator("#sg-hints .sg-advice")).to_contain_text("猫")
     seeds(page).fill("5")
     prompt(page).fill("猫，水彩")
