@@ -206,7 +206,11 @@ class Database:
         # "busy" at once, whatever the timeout. None leaves the transactions to us.
         connection = sqlite3.connect(self.path, timeout=self._timeout_s, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA synchronous = EXTRA")
+        try:
+            connection.execute("PRAGMA synchronous = EXTRA")
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     @contextlib.contextmanager
