@@ -16,10 +16,10 @@ from seedgrid.storage.files import assets_folder, write_atomically
 from seedgrid.studio import Studio
 
 OPENING: Final = (
-    ("lighthouse, stained glass", 5),
-    ("sunflower in the style of Van Gogh", 5),
-    ("sailboat in the style of Hokusai", 0),
-    ("house, pixel art", 5),
+    ("lighthouse, stained glass", 4),
+    ("fox in the style of Van Gogh", 0),
+    ("rocket, neon", 5),
+    ("sailboat, blueprint", 5),
 )
 """Words and seed: what the model does best."""
 
