@@ -44,6 +44,6 @@ def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> Non
         assert update.picked["checked"] is False
         assert update.place is not None
         shown = update.place["fields"]
-        assert (shown["prompt"], shown["seeds"]) == ("sailboat in the style of Hokusai", "0-3")
+        assert (shown["prompt"], shown["seeds"]) == ("rocket, neon", "5-8")
         assert shown["more_prompts"] == ""
         assert len(studio.library.work(str(update.state and update.state.work))) == 4

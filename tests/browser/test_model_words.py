@@ -75,6 +75,7 @@ def test_a_word_that_tab_would_complete_is_not_called_unknown(
 ) -> None:
     """Half of a word is no word yet; once nothing completes it, it is told."""
     page = open_page(at=bundled_address)
+    expect(page.locator(".sg-chip", has_text="lighthouse")).to_be_attached()
     prompt(page).press("Control+A")
     page.keyboard.type("a lighth")
     advice = page.locator("#sg-hints .sg-advice")
