@@ -45,6 +45,12 @@ function drop() {
   field = null;
 }
 
+function take() {
+  isTaking = true;
+  document.execCommand("insertText", false, words.textContent); // Ctrl+Z takes it back
+  isTaking = false;
+}
+
 document.addEventListener("input", ({ target, inputType, isTrusted, isComposing }) => {
   drop();
   const isTyped = isTrusted && inputType === "insertText" && !isComposing && !isTaking;
@@ -57,10 +63,13 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter") return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  isTaking = event.key === "Tab";
-  if (isTaking) document.execCommand("insertText", false, words.textContent); // Ctrl+Z takes it back
-  isTaking = false;
+  if (event.key === "Tab") take();
 }, true);
+rest.addEventListener("pointerdown", (event) => {
+  event.preventDefault(); // the field keeps the focus
+  drop();
+  take();
+});
 for (const kind of ["selectionchange", "focusout"]) {
   document.addEventListener(kind, () => field && (document.activeElement !== field || field.selectionEnd !== before.textContent.length) && drop());
 }

@@ -61,41 +61,33 @@ portable?.addEventListener("change", () => {
 });
 SeedGrid.shows.portable = ({ key, data }) => (aboutPortable.textContent = text(key, data));
 
-// ---- Shapes of pictures, drawn to click: each types its size into the field ------------------------
+// ---- Shapes of pictures: each types its size into the field ----------------------------------------
 const shapesBox = byId("sg-shapes");
-shapesBox.classList.add("sg-shape-list");
 const size = inputOf("sg-size");
+const typedSize = make("option", { hidden: "" });
 
-function shapeButton(shape) {
-  const name = shape.ratio || text("shapes_own");
-  const frame = make("i", { "aria-hidden": "true" });
-  frame.style.aspectRatio = `${shape.width} / ${shape.height}`;
-  frame.style[shape.width < shape.height ? "height" : "width"] = "22px";
-  const title = text("shapes_title", { name, width: shape.width, height: shape.height }) + (shape.own ? ` · ${text("shapes_own")}` : "");
-  return make(
-    "button",
-    { class: "sg-shape", title, "data-size": shape.size, "data-ratio": shape.ratio, "data-own": shape.own ? "" : null, onclick: () => write(size, shape.size) },
-    make("span", { class: "sg-shape-frame" }, frame),
-    make("span", { text: name }),
-  );
+function shapeOption(shape) {
+  const { ratio, width, height, own } = shape;
+  const title = text("shapes_title", { name: ratio || text("shapes_own"), width, height }) + (own ? ` · ${text("shapes_own")}` : "");
+  return make("option", { value: shape.size, text: ratio || `${width} × ${height}`, "data-title": title, "data-ratio": ratio, "data-own": own ? "" : null });
 }
 
-/** Press the button of the size in the field; an empty field means the model's own. */
+/** Choose the shape of the size in the field; an empty field means the model's own. */
 function markShape() {
   const wanted = size.value.trim().toLowerCase().replaceAll(" ", "").replace("×", "x");
-  for (const each of shapesBox.querySelectorAll(".sg-shape")) {
-    const isOn = wanted ? each.dataset.size === wanted : "own" in each.dataset;
-    each.setAttribute("aria-pressed", String(isOn));
-  }
+  typedSize.textContent = wanted;
+  const chosen = [...shapesBox.options].find((each) => (wanted ? each.value === wanted : "own" in each.dataset)) ?? typedSize;
+  chosen.selected = true;
+  shapesBox.title = chosen.dataset.title ?? text("shapes_label");
 }
 
 function showShapes(shapes) {
-  shapesBox.replaceChildren(...(shapes.length > 1 ? shapes.map(shapeButton) : []));
-  shapesBox.setAttribute("role", "group");
-  shapesBox.setAttribute("aria-label", text("shapes_label"));
+  shapesBox.hidden = shapes.length < 2;
+  shapesBox.replaceChildren(...shapes.map(shapeOption), typedSize);
   markShape();
 }
 size.addEventListener("input", markShape);
+shapesBox.addEventListener("change", () => write(size, shapesBox.value));
 
 // ---- Settings that other tools write behind the words, pasted into the prompt --------------------------
 byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
@@ -104,7 +96,7 @@ byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
   const [, number] = /\s--seed (\d{1,10})\b/.exec(target.value) ?? [];
   const seed = Number(number) < NUM_SEEDS ? number : null;
   const shape = shapesBox.querySelector(`[data-ratio="${across}:${down}"]`);
-  if (shape) write(size, shape.dataset.size);
+  if (shape) write(size, shape.value);
   if (seed) write(seeds, seed);
   const rest = target.value.replace(shape ? /\s--ar \d{1,3}:\d{1,3}\b/ : "", "").replace(seed ? /\s--seed \d{1,10}\b/ : "", "");
   if (rest !== target.value) write(target, rest);

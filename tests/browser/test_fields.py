@@ -206,7 +206,7 @@ def test_experts_have_a_drawer_of_their_own(page: Page) -> None:
 def test_pasted_settings_of_other_tools_go_into_their_fields(open_page: OpenPage) -> None:
     """What is no setting here stays where it was."""
     page = open_page(permissions=["clipboard-read", "clipboard-write"])
-    expect(page.locator("#sg-shapes .sg-shape")).to_have_count(5)
+    expect(page.locator("#sg-shapes option:not([hidden])")).to_have_count(5)
     text = "a fox --ar 16:9 --seed 41 --v 6"
     page.evaluate("text => navigator.clipboard.writeText(text)", text)
     prompt(page).fill("")
@@ -218,27 +218,27 @@ def test_pasted_settings_of_other_tools_go_into_their_fields(open_page: OpenPage
     page.keyboard.press("Control+V")
     expect(prompt(page)).to_have_value("an owl --seed 9999999999")
     expect(seeds(page)).to_have_value("41")
-    wide = page.locator("#sg-shapes [data-ratio='16:9']")
-    expect(wide).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#sg-shapes")).to_have_value("344x192")
 
 
-def test_a_shape_is_clicked_and_painted(page: Page) -> None:
-    """The field says what it stands for, and may be written into all the same."""
+def test_a_shape_of_the_bar_is_painted(page: Page) -> None:
+    """The field of sizes says what it stands for, and may be written into all the same."""
     set_steps(page, 2)
-    shapes = page.locator("#sg-shapes .sg-shape")
-    expect(shapes).to_have_text(["1:1", "3:2", "2:3", "16:9", "9:16"])
-    expect(shapes.nth(0)).to_have_attribute("aria-pressed", "true")
-    shapes.nth(3).click()
+    shapes = page.locator("#sg-shapes")
+    offered = shapes.locator("option:not([hidden])")
+    expect(offered).to_have_text(["1:1", "3:2", "2:3", "16:9", "9:16"])
+    own = shapes.input_value()
+    expect(shapes).to_have_attribute("title", re.compile("^1:1"))
+    shapes.select_option("16:9")
     expect(page.locator("#sg-size input")).to_have_value("344x192")
-    expect(shapes.nth(3)).to_have_attribute("aria-pressed", "true")
     generate(page)
     box = cell(page, 0).bounding_box()
     assert box is not None
     assert abs(box["width"] / box["height"] - 344 / 192) < 0.02
     page.fill("#sg-size input", "96x64")
-    expect(page.locator("#sg-shapes [aria-pressed='true']")).to_have_count(0)
+    expect(shapes).to_have_value("96x64")
     page.fill("#sg-size input", "")
-    expect(shapes.nth(0)).to_have_attribute("aria-pressed", "true")
+    expect(shapes).to_have_value(own)
 
 
 def test_earlier_prompts_come_back(page: Page) -> None:
@@ -272,7 +272,7 @@ def test_earlier_prompts_come_back(page: Page) -> None:
     expect(page.locator(".sg-history")).to_be_hidden()
 
 
-def test_tab_completes_the_word_and_moves_on_where_nothing_completes_it(
+def test_tab_or_a_tap_completes_the_word_and_tab_moves_on_where_nothing_completes_it(
     open_page: OpenPage,
 ) -> None:
     """By the model's words and earlier prompts; Escape lets it go, so nobody is kept in a field."""
@@ -289,6 +289,10 @@ def test_tab_completes_the_word_and_moves_on_where_nothing_completes_it(
     expect(ghost).to_have_count(0)
     page.keyboard.press("Control+z")
     expect(prompt(page)).to_have_value("misty mountains, tren")
+    page.keyboard.type("d")
+    ghost.locator("kbd").click()
+    expect(prompt(page)).to_have_value("misty mountains, trending")
+    expect(prompt(page)).to_be_focused()
     generate(page)
     variation(page, 1).fill("")
     page.keyboard.type(", MIST")

@@ -77,7 +77,7 @@ def offered_words(card: ModelCard, language: str) -> dict[str, list[str]]:
 
 
 def shapes_of(card: ModelCard) -> list[dict[str, str | int | bool]]:
-    """Return the shapes that are drawn to click; the model's own first."""
+    """Return the shapes that the bar offers; the model's own first."""
     return [
         {
             "ratio": shape.ratio,
