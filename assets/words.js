@@ -85,7 +85,7 @@ import { SeedGrid } from "./base.js";
    one that is there; all other words go into the variations. */
 (() => {
   const element = SeedGrid.byId("sg-hints").appendChild(SeedGrid.make("div", { class: "sg-hint-list" }));
-  const { make, text, bare, byId, inputOf, write } = SeedGrid;
+  const { make, text, byId, inputOf, write } = SeedGrid;
   let lastVariation = 4;
   document.addEventListener("focusin", (event) => {
     const field = event.target.closest?.("[id^='sg-vary-']");
@@ -98,7 +98,7 @@ import { SeedGrid } from "./base.js";
     byId("sg-hints").classList.toggle("sg-open", isOpen);
     if (isOpen) mark();
   };
-  document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt, #sg-variations") && mark());
+  document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt") && mark());
   document.addEventListener("focusin", (event) => {
     open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && hasSome());
   });
@@ -132,10 +132,10 @@ import { SeedGrid } from "./base.js";
     const prompt = inputOf(id).value;
     const lower = prompt.toLowerCase();
     const there = words
-      .filter((other) => lower.includes(other.toLowerCase()))
+      .filter((other) => placeOf(other.toLowerCase(), lower) >= 0)
       .sort((one, other) => other.length - one.length)[0];
     if (there) {
-      const at = lower.indexOf(there.toLowerCase());
+      const at = placeOf(there.toLowerCase(), lower);
       return { id, value: prompt.slice(0, at) + word + prompt.slice(at + there.length) };
     }
     const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
@@ -148,13 +148,20 @@ import { SeedGrid } from "./base.js";
     write(inputOf(id), value);
   }
 
-  /** Mark the words that stand in a field already. */
+  /** Where a word stands, not where its letters do: there is no car in a cartoon. -1 for nowhere. */
+  function placeOf(word, words) {
+    const isLatin = (letter) => /[a-z0-9]/.test(letter ?? "");
+    const goesOn = (at) => isLatin(words[at - 1]) && isLatin(words[at]);
+    let at = words.indexOf(word);
+    while (at >= 0 && (goesOn(at) || goesOn(at + word.length))) at = words.indexOf(word, at + 1);
+    return at;
+  }
+
+  /** Mark the words that stand in the prompt already. */
   function mark() {
-    const inFields = [...document.querySelectorAll("#sg-prompt textarea, #sg-variations input")];
-    const said = inFields.map((input) => bare(input.value));
+    const prompt = inputOf("sg-prompt").value.toLowerCase();
     for (const node of element.querySelectorAll(".sg-chip")) {
-      const isSaid = said.some((words) => words.includes(bare(node.textContent)));
-      node.setAttribute("aria-pressed", String(isSaid));
+      node.setAttribute("aria-pressed", String(placeOf(node.textContent.toLowerCase(), prompt) >= 0));
     }
   }
 

@@ -70,6 +70,22 @@ def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_ad
     expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
 
 
+def test_the_palette_knows_words_and_not_their_letters(
+    open_page: OpenPage, bundled_address: str
+) -> None:
+    """What is in the prompt is lit, not what is in a variation; another subject takes its place."""
+    page = open_page(at=bundled_address)
+    dragon = page.locator(".sg-chip", has_text="dragon")
+    expect(dragon).to_be_attached()
+    expect(variation(page, 1)).to_have_value(", at night")
+    prompt(page).click()
+    prompt(page).fill("a cartoon of a red fox")
+    lit = page.locator(".sg-hint-list [aria-pressed='true']")
+    expect(lit).to_have_text(["fox", "red"])
+    dragon.click()
+    expect(prompt(page)).to_have_value("a cartoon of a red dragon")
+
+
 def test_a_word_that_tab_would_complete_is_not_called_unknown(
     open_page: OpenPage, bundled_address: str
 ) -> None:
