@@ -40,12 +40,16 @@ class Maker:
         rng = np.random.default_rng([*seed, 1])
         pictures, normals, wordings = draw_many(seed, count)
         said = [plain_caption(w) if rng.random() < 0.5 else caption(w, rng) for w in wordings]
-        ids = torch.tensor(to_ids(self.words, said))
         generator = torch.Generator().manual_seed(int(rng.integers(2**32)))
         shape = (count, LATENT_CHANNELS, LATENT_PX, LATENT_PX)
         noise = torch.randn(shape, generator=generator)
-        state = write_normals(noise, torch.from_numpy(normals))
+        return pictures, self.walk(write_normals(noise, torch.from_numpy(normals)), said).numpy()
+
+    @torch.no_grad()
+    def walk(self, state: torch.Tensor, captions: list[str]) -> torch.Tensor:
+        """The latents that the sampler comes to from noise, both of shape `(N, 24, 16, 16)`."""
+        ids = torch.tensor(to_ids(self.words, captions))
         for step in self.steps:
-            velocity = self.model(state, torch.full((count,), step.time), ids)
+            velocity = self.model(state, torch.full((len(state),), step.time), ids)
             state = step.next_state(state, velocity)
-        return pictures, state.numpy()
+        return state

@@ -22,7 +22,6 @@ from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.made import Maker
 from tools.training.places import work_dir
 from tools.training.sheets import sheet
-from tools.training.tokenizer import to_ids
 from tools.training.words import (
     FIRST_SUBJECTS,
     LATER_SUBJECTS,
@@ -63,10 +62,7 @@ def paint(maker: Maker, wordings: Sequence[Wording], seeds: Sequence[int]) -> ND
         state = torch.cat(
             [torch.randn(shape, generator=torch.Generator().manual_seed(s)) for s in seeds[part]]
         )
-        ids = torch.tensor(to_ids(maker.words, [plain_caption(each) for each in wordings[part]]))
-        for step in maker.steps:
-            velocity = maker.model(state, torch.full((len(state),), step.time), ids)
-            state = step.next_state(state, velocity)
+        state = maker.walk(state, [plain_caption(each) for each in wordings[part]])
         pixels = vae.decode(state).sample.clamp(-1, 1)
         made.append(((pixels + 1) * 127.5).round().byte().permute(0, 2, 3, 1).numpy())
     return np.concatenate(made)

@@ -51,7 +51,7 @@ def moon(pose: float) -> list[Part]:
     """A crescent moon with craters about its dark disc, and two stars."""
     bite = 0.42 + 0.12 * pose
     disc = ellipse(0.0, 0.0, 0.98, 0.98)
-    crescent = skia.Op(disc, ellipse(bite, -0.06, 0.80, 0.80), skia.kDifference_PathOp)
+    crescent = without(disc, ellipse(bite, -0.06, 0.80, 0.80))
     parts = [shape(disc, "night"), shape(crescent, "main")]
     for x, y, radius in (
         (-0.62, -0.28, 0.13),

@@ -26,14 +26,11 @@ from tools.training.ink import (
 def sailboat(pose: float) -> list[Part]:
     """A boat: two sails, a mast with a pennant, a hull."""
     belly = 0.12 + 0.18 * pose
-    main_sail = curve((0.02, -0.88), (0.5 + belly, -0.2, 0.86, 0.42), (0.4, 0.46, 0.02, 0.42))
-    fore_sail = curve((-0.10, -0.7), (-0.4 - belly, -0.1, -0.78, 0.42), (-0.4, 0.44, -0.10, 0.42))
-    main_sail.close()
-    fore_sail.close()
-    hull = curve(
+    main_sail = closed((0.02, -0.88), (0.5 + belly, -0.2, 0.86, 0.42), (0.4, 0.46, 0.02, 0.42))
+    fore_sail = closed((-0.10, -0.7), (-0.4 - belly, -0.1, -0.78, 0.42), (-0.4, 0.44, -0.10, 0.42))
+    hull = closed(
         (-0.95, 0.54), (-0.75, 1.0, -0.5, 1.0), (0.0, 1.0, 0.55, 1.0), (0.85, 0.95, 1.0, 0.5)
     )
-    hull.close()
     return [
         shape(box(-0.08, -0.98, 0.01, 0.6), "dark"),
         shape(polygon((-0.04, -1.0), (-0.42, -0.9), (-0.04, -0.78)), "accent"),
