@@ -8,7 +8,6 @@ import pytest
 from pydantic import BaseModel
 
 from seedgrid.storage.cache import (
-    MAX_VALUES,
     cache_folder,
     recall,
     recall_texts,
@@ -17,6 +16,8 @@ from seedgrid.storage.cache import (
     remember_one,
     remember_value,
 )
+
+MAX_VALUES = 8
 
 
 class Found(BaseModel):
@@ -28,8 +29,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
 
 
-def test_of_very_many_values_the_longest_known_are_forgotten() -> None:
+def test_of_very_many_values_the_longest_known_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each setting and size of a stranger adds one, and all are read whenever one is wanted."""
+    monkeypatch.setattr("seedgrid.storage.cache.MAX_VALUES", MAX_VALUES)
     for number in range(MAX_VALUES):
         remember_value("found", f"key {number}", Found(number=number))
     remember_one("found", "key 0", Found(number=0).model_dump_json())

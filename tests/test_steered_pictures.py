@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from painting import PLACEMENT
 from PIL import Image
+from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
@@ -144,7 +145,10 @@ def test_a_pixel_around_the_region_that_changed_is_told(
     assert "outside the region 1 pixels are not the parent’s" in map(str, verdict.reasons)
 
 
-def test_plain_diffusers_makes_them_again(sd: Path, made: dict[str, Entry], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", rest_swept(["script", "bundle"], ["bundle"]))
+def test_plain_diffusers_makes_them_again(
+    sd: Path, made: dict[str, Entry], tmp_path: Path, kind: str
+) -> None:
     """The script alone, and the bundle in a folder of its own."""
     (tmp_path / "reproduce.py").write_text(script(list(made.values())), encoding="utf-8")
     write_bundle(list(made.values()), tmp_path / "art.zip", model=sd)
@@ -152,11 +156,11 @@ def test_plain_diffusers_makes_them_again(sd: Path, made: dict[str, Entry], tmp_
         bundle.extractall(tmp_path / "art")
         masks = [name for name in bundle.namelist() if name.startswith("starts/")]
     assert len(masks) == 2
-    for command in (["reproduce.py", "--model", str(sd)], ["art/reproduce.py"]):
-        done = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+    command = {"script": ["reproduce.py", "--model", str(sd)], "bundle": ["art/reproduce.py"]}
+    done = subprocess.run(
+        [sys.executable, *command[kind]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
 
 
 @pytest.mark.sweep

@@ -90,12 +90,14 @@ def callback_call(
 
 WITH_WORDS = [each for each in FAMILIES if each not in ("ddpm", "ddim")]
 CASES = [
-    *(("sd", solver, 5.0) for solver in SOLVERS),
-    ("sd", "DDIM", 0.0),
-    *((name, None, 5.0) for name in ("sdxl", "sd3", "lcm")),
+    ("sd", "DDIM", 5.0),
+    ("sd", "Heun", 0.0),
+    *((name, None, 5.0) for name in ("sdxl", "sd3")),
 ]
 SWEPT = [
-    *(("sd", solver, 0.0) for solver in SOLVERS[1:]),
+    ("lcm", None, 5.0),
+    *(("sd", solver, 5.0) for solver in SOLVERS[1:]),
+    *(("sd", solver, 0.0) for solver in SOLVERS[:-1]),
     *((name, None, 0.0) for name in ("sdxl", "sd3", "lcm")),
     *(("sdxl", solver, 5.0) for solver in SOLVERS[1:]),
 ]
