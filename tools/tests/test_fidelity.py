@@ -20,16 +20,17 @@ WORDING = Wording(subject="lighthouse")
 
 
 def test_a_drawing_is_like_itself() -> None:
-    """All three measures are at their best."""
+    """All measures are at their best."""
     drawing = wanted_picture(WORDING, 3)
     likeness = compare(drawing, drawing)
     assert likeness.psnr_db > 70
     assert likeness.ssim == pytest.approx(1)
-    assert likeness.edges == 1
+    assert likeness.edges == likeness.details == 1
+    assert likeness.slopes == pytest.approx(1)
 
 
 def test_a_shifted_line_is_a_line_and_a_blurred_one_is_not() -> None:
-    """Two pixels are forgiven by the edges' measure, ten are not, nor is a smudge."""
+    """Two pixels are forgiven where edges and details are counted, ten are not, nor is a smudge."""
     drawing = wanted_picture(WORDING, 3)
     shifted = compare(np.roll(drawing, 2, axis=1), drawing)
     displaced = compare(np.roll(drawing, 10, axis=1), drawing)
@@ -37,6 +38,9 @@ def test_a_shifted_line_is_a_line_and_a_blurred_one_is_not() -> None:
     assert shifted.edges > 0.95
     assert displaced.edges < shifted.edges - 0.15
     assert blurred.edges < shifted.edges - 0.3
+    assert shifted.details > 0.95
+    assert max(displaced.details, blurred.details) < 0.7
+    assert blurred.slopes < 0.7
     assert displaced.psnr_db < shifted.psnr_db
     assert displaced.ssim < shifted.ssim
 

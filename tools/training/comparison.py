@@ -86,16 +86,19 @@ def likeness_figures(vae: AutoencoderKL, compared: Sequence[Comparison]) -> list
     pairs = _mean_psnr(compared, lambda wording: f"{wording.subject}, {wording.style}")
 
     def mean(name: str, of: Sequence[Likeness]) -> float:
-        return float(np.mean([getattr(each, name) for each in of]))
+        return float(np.nanmean([getattr(each, name) for each in of]))
 
     return [
         at_least("drawing: PSNR, dB", mean("psnr_db", made), 20.5),
         at_least("drawing: PSNR, dB, worst subject in a style", min(pairs.values()), 17.5),
         Figure(name="drawing: SSIM", value=mean("ssim", made)),
         at_least("drawing: edges shared within 2 px", mean("edges", made), 0.705),
+        at_least("drawing: details within 3 px", mean("details", made), 0.85),
+        at_least("drawing: slopes, of its own", mean("slopes", made), 0.9),
         Figure(name="VAE alone: PSNR, dB", value=mean("psnr_db", alone)),
         Figure(name="VAE alone: SSIM", value=mean("ssim", alone)),
         Figure(name="VAE alone: edges shared within 2 px", value=mean("edges", alone)),
+        Figure(name="VAE alone: details within 3 px", value=mean("details", alone)),
     ]
 
 

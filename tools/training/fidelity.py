@@ -30,6 +30,19 @@ EDGE_SHIFT_PX = 2
 EDGE_THRESHOLDS = (50, 120)
 """Of Canny's detector, on grey values from 0 to 255."""
 
+DETAIL_PX = 5
+"""What is narrower than this is a detail: a line, an eye, a window's bar."""
+
+DETAIL_CONTRAST = 30
+"""Grey values by which a detail stands out from what is around it."""
+
+BLOCK_PX = 8
+"""A long line is several details, one in each block that it crosses."""
+
+PATCH_PX = 5
+DETAIL_SHIFT_PX = 3
+DETAIL_CORRELATION = 0.5
+
 WINDOW_SIGMA_PX = 1.5
 STABILISERS = (6.5025, 58.5225)
 """(0.01 * 255)^2 and (0.03 * 255)^2."""
@@ -44,6 +57,10 @@ class Likeness:
     """-1..1."""
     edges: float
     """0..1: how many of the edges of either picture the other one has too."""
+    details: float
+    """0..1: how many of the drawing's details the picture has too; NaN where it has none."""
+    slopes: float
+    """How steep the picture is on average, of how steep the drawing is."""
 
 
 def wanted_normals(seed: int) -> NDArray[np.float32]:
@@ -66,6 +83,8 @@ def compare(made: Picture, wanted: Picture) -> Likeness:
         psnr_db=float(10 * np.log10(255**2 / max(error, 1e-3))),
         ssim=structural_similarity(grey_made, grey_wanted),
         edges=shared_edges(grey_made, grey_wanted),
+        details=found_details(grey_made, grey_wanted),
+        slopes=_steepness(grey_made) / max(_steepness(grey_wanted), 1e-9),
     )
 
 
@@ -109,3 +128,39 @@ def _share_near(edges: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
     """How many of the edges have one of the others near."""
     apart_px = cv2.distanceTransform((~others).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     return float((apart_px[edges] <= EDGE_SHIFT_PX).mean())
+
+
+def found_details(made: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> float:
+    """How many of a drawing's details a picture has within `DETAIL_SHIFT_PX`, both in grey values.
+
+    A detail is there where the pixels around it resemble those of the drawing, by correlation: it
+    may be paler, but not a smudge.
+    """
+    reach, far = PATCH_PX, PATCH_PX + DETAIL_SHIFT_PX
+    around = cv2.copyMakeBorder(made, *[far] * 4, borderType=cv2.BORDER_REPLICATE)
+    drawn = cv2.copyMakeBorder(wanted, *[reach] * 4, borderType=cv2.BORDER_REPLICATE)
+    found = []
+    for row, column in _details(wanted):
+        patch = drawn[row : row + 2 * reach + 1, column : column + 2 * reach + 1]
+        there = around[row : row + 2 * far + 1, column : column + 2 * far + 1]
+        alike = np.nan_to_num(cv2.matchTemplate(there, patch, cv2.TM_CCOEFF_NORMED))
+        found.append(bool(alike.max() >= DETAIL_CORRELATION))
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _details(grey: NDArray[np.uint8]) -> list[tuple[int, int]]:
+    """The middles of a drawing's details, rows and columns."""
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (DETAIL_PX, DETAIL_PX))
+    thin = [cv2.morphologyEx(grey, kind, disc) for kind in (cv2.MORPH_TOPHAT, cv2.MORPH_BLACKHAT)]
+    places = np.argwhere(np.maximum(*thin) >= DETAIL_CONTRAST)
+    blocks, counts = np.unique(places // BLOCK_PX, axis=0, return_counts=True)
+    middles = []
+    for block in blocks[counts >= DETAIL_PX]:
+        row, column = places[(places // BLOCK_PX == block).all(axis=1)].mean(axis=0).round()
+        middles.append((int(row), int(column)))
+    return middles
+
+
+def _steepness(grey: NDArray[np.uint8]) -> float:
+    values = grey.astype(np.float32)
+    return float(np.abs(np.diff(values, axis=0)).mean() + np.abs(np.diff(values, axis=1)).mean())

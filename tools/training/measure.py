@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from tools.training.decoder import load_autoencoder
-from tools.training.fidelity import Picture, compare, wanted_picture
+from tools.training.fidelity import Likeness, Picture, compare, wanted_picture
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.made import Maker
 from tools.training.places import work_dir
@@ -44,7 +44,7 @@ class Measured:
     wording: Wording
     made: Picture
     wanted: Picture
-    psnr_db: float
+    likeness: Likeness
 
     @property
     def is_plain(self) -> bool:
@@ -85,26 +85,29 @@ def measure(plain: int = 3, varied: int = 6) -> list[Measured]:
     measured = []
     for wording, seed, made in zip(wordings, seeds, paint(Maker(), wordings, seeds), strict=True):
         wanted = wanted_picture(wording, seed)
-        psnr_db = compare(made, wanted).psnr_db
-        measured.append(Measured(wording=wording, made=made, wanted=wanted, psnr_db=psnr_db))
+        likeness = compare(made, wanted)
+        measured.append(Measured(wording=wording, made=made, wanted=wanted, likeness=likeness))
     return measured
 
 
 def table(measured: Sequence[Measured]) -> str:
-    """PSNR in dB by subject, the worst first, and of the first and the later subjects together."""
+    """PSNR in dB, details and slopes by subject, the worst first, then of first and later ones."""
 
-    def means(subjects: Sequence[str]) -> tuple[float, float]:
+    def means(subjects: Sequence[str]) -> tuple[float, ...]:
         chosen = [each for each in measured if each.wording.subject in subjects]
-        plain, varied = (
-            float(np.mean([each.psnr_db for each in chosen if each.is_plain == wanted]))
-            for wanted in (True, False)
+        likeness = [each.likeness for each in chosen]
+        return (
+            float(np.mean([each.likeness.psnr_db for each in chosen if each.is_plain])),
+            float(np.mean([each.likeness.psnr_db for each in chosen if not each.is_plain])),
+            float(np.nanmean([each.details for each in likeness])),
+            float(np.mean([each.slopes for each in likeness])),
         )
-        return plain, varied
 
-    rows = sorted(((name, *means([name])) for name in SUBJECT_WORDS), key=lambda row: row[2])
-    rows += [("first ten", *means(FIRST_SUBJECTS)), ("later", *means(LATER_SUBJECTS))]
-    lines = [f"{name:12} {plain:6.2f} {varied:6.2f}" for name, plain, varied in rows]
-    return "\n".join([f"{'PSNR, dB':12} {'plain':>6} {'varied':>6}", *lines])
+    rows = sorted(((name, means([name])) for name in SUBJECT_WORDS), key=lambda row: row[1][1])
+    rows += [("first ten", means(FIRST_SUBJECTS)), ("later", means(LATER_SUBJECTS))]
+    head = f"{'':12} {'plain dB':>9} {'varied dB':>9} {'details':>9} {'slopes':>9}"
+    lines = [f"{name:12} " + " ".join(f"{v:9.2f}" for v in values) for name, values in rows]
+    return "\n".join([head, *lines])
 
 
 def write_sheet(measured: Sequence[Measured]) -> Path:
