@@ -188,7 +188,6 @@ function lentHeaders() {
 /* The status line under the stage, and messages at the field they are about. */
 (() => {
   const element = byId("sg-status");
-  const folder = (id) => SeedGrid.ask("folder", { id });
   const line = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
   const ways = make("div", { class: "sg-status-ways", hidden: "" });
   element.replaceChildren(line, ways);
@@ -216,14 +215,10 @@ function lentHeaders() {
   function offer(value) {
     const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
     const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
-    const name = "status_folder_other";
-    const other = make("input", { class: "sg-field", maxlength: "500", placeholder: text(name), "aria-label": text(name) });
     const found = {
-      error_folder_read_only: () => [button("status_folder_again", () => folder("")), other, button("status_folder_use", () => folder(other.value))],
       error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (SeedGrid.tell({ fields: settings }), offer({})))] : []),
       error_picture_without_recipe: () => [button("drop_describe", () => byId("sg-prompt").querySelector("textarea").focus()), button("library_open", () => byId("sg-library-open").click())],
     };
-    found.error_folder_refuses = found.error_folder_read_only;
     ways.replaceChildren(...(found[value.key]?.(value.data) ?? []));
     ways.hidden = !ways.children.length;
   }

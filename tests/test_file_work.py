@@ -38,7 +38,6 @@ FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "sma
 ROUTES: Final = {
     "/": SMALL,  # made once for each language
     "/healthz": SMALL,
-    "/metrics": SMALL,
     "/seedgrid/assets/{version}/{name:path}": SMALL,
     "/seedgrid/pictures/{picture_id}.png": SMALL,
     "/seedgrid/live/{recipe_id}.png": SMALL,  # from memory
@@ -61,7 +60,7 @@ ROUTES: Final = {
     # Small ones read a page of the visitor's own library at most.
     **{f"/seedgrid/do/{action}": SMALL for action in ("back", "go", "stop", "pick", "favourite")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("note", "search", "open", "example")},
-    **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "folder", "trash", "mark")},
+    **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "trash", "mark")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("offer", "advise", "queue")},
 }
 """By what each address of ours is bounded; Gradio's are the four of the API (guard.py)."""

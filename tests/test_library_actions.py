@@ -28,7 +28,7 @@ ME = {"visitor": "0" * 32}
 
 @pytest.fixture
 def actions(studio: Studio) -> LibraryActions:
-    return LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
+    return make_answers(studio).library
 
 
 def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:

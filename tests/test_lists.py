@@ -11,6 +11,7 @@ from seedgrid.core.request import Request
 from seedgrid.models import registry
 from seedgrid.storage.lists import MAX_KB
 from seedgrid.studio import Studio
+from seedgrid.web.answers import make_answers
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.state.snapshot import Snapshots
@@ -68,7 +69,7 @@ def test_a_prompt_with_a_list_is_a_matrix_and_a_variation_several(studio: Studio
 
 def test_the_page_opens_lists_and_counts_their_pictures(studio: Studio) -> None:
     """In the prompt, the lines beside it and a variation; the bound stands and says its number."""
-    handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
+    handlers = make_answers(studio).handlers
     write(studio, "coat", b"red\nblue\n")
     write(studio, "many", b"\n".join(b"%d" % number for number in range(65)))
     asked = {"prompt": "a __coat__ fox", "seeds": "0-3", "size": "64x64", "steps": "1"}

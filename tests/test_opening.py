@@ -8,6 +8,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.answers import make_answers
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.answers import starting_suffixes
 from seedgrid.web.state.opening import opening_cells, opening_files
@@ -34,7 +35,7 @@ def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
 def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> None:
     """The four are the round on the stage, none of them a memory; once, however often."""
     with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        actions = LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
+        actions = make_answers(studio).library
         for _ in range(2):
             update = actions.on_example(3, ME)
         assert update.stage is not None

@@ -16,6 +16,7 @@ from seedgrid.core.request import SUBTLE, Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.library import search
 from seedgrid.studio import Studio
+from seedgrid.web.answers import make_answers
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
@@ -94,9 +95,8 @@ def test_an_event_reads_the_work_once(
     studio: Studio, last: Entry, reads: list[str], event: str
 ) -> None:
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
-    snapshots = Snapshots(studio, OneLibrary(studio))
-    actions = LibraryActions(studio, snapshots)
-    update = EVENTS[event](Handlers(studio, snapshots), actions, kept(last))
+    answers = make_answers(studio)
+    update = EVENTS[event](answers.handlers, answers.library, kept(last))
     assert update is not None
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.

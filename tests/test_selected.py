@@ -10,6 +10,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.library import Library
 from seedgrid.studio import Studio
+from seedgrid.web.answers import make_answers
 from seedgrid.web.actions.selected import Mark, Selected, Throw
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -19,7 +20,7 @@ ME = {"visitor": "0" * 32}
 
 @pytest.fixture
 def selected(studio: Studio) -> Selected:
-    return Selected(Snapshots(studio, OneLibrary(studio)))
+    return make_answers(studio).selected
 
 
 def trash(selected: Selected, **asked: Any) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.studio import Studio
+from seedgrid.web.answers import make_answers
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions, Query
 from seedgrid.web.server.file_work import FileWork
@@ -43,7 +44,7 @@ def state_of(entry: Entry) -> dict[str, Any]:
 
 
 async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
-    checks = Checks(studio, OneLibrary(studio), FileWork())
+    checks = make_answers(studio).checks
     return [news.verdict async for news in checks.on_verify(picture_id, kept)]
 
 

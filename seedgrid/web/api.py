@@ -35,13 +35,12 @@ from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
-from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
+from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
+from seedgrid.web.server.who import network_of
 
 Record = dict[str, Any]
 Files = list[gr.FileData]
 Answer = tuple[Files, list[Record]]
-
-_OWNER: Final = "api"
 
 _FIRST: Final = (
     "prompt",
@@ -159,12 +158,13 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch, who = StepWatch(), _asker(request)
+        watch, who = StepWatch(), self._options(request)
+        owner, address = who["owner"], who["address"]
         path = self._uploaded(picture)
         with _errors_of_gradio():
-            claim = await self._file_work.do(who["address"], lambda: read_claim(path))
-            check_starts([claim.recipe], self._libraries.of_programs(who["address"]))
-            future = self._studio.verifier.verify([claim], watch, **who)
+            claim = await self._file_work.do(address, lambda: read_claim(path))
+            check_starts([claim.recipe], who["library"])
+            future = self._studio.verifier.verify([claim], watch, owner=owner, address=address)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for _ in steps:
                     pass
@@ -183,19 +183,18 @@ class Api:
         Args:
             picture: The file.
             request: Who asks; Gradio fills it in.
-
-        Returns:
-            What the file says of itself.
         """
         path = self._uploaded(picture)
         with _errors_of_gradio():
-            address = _asker(request)["address"]
+            address = self._options(request)["address"]
             return await self._file_work.do(address, lambda: file_record(path))
 
     def _options(self, request: gr.Request | None) -> RunOptions:
-        who = _asker(request)
-        library = self._libraries.of_programs(who["address"])
-        return RunOptions(owner=who["owner"], address=who["address"], library=library)
+        """Say who asks: turns are taken between programs as between visitors."""
+        address = network_of(request.client.host if request and request.client else None)
+        who = (request.session_hash if request else None) or address
+        library = self._libraries.of_programs(address)
+        return RunOptions(owner=f"api-{who}" if who else "api", address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
         """Return where an upload lies; it goes after an hour, for others may have sent the same.
@@ -301,12 +300,6 @@ def _kind(row: Field) -> Any:  # noqa: ANN401 (a type, or one with None)
 def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
     cells, finished = sorted(shown), run.finished
     return [shown[cell] for cell in cells], [picture_record(finished[cell], run) for cell in cells]
-
-
-def _asker(request: gr.Request | None) -> Asker:
-    if request is None:
-        return asker(_OWNER, None, None)
-    return asker(_OWNER, request.session_hash, request.client.host if request.client else None)
 
 
 def about(row: Field) -> str:

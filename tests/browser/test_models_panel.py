@@ -143,30 +143,34 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
     expect(panel.get_by_role("button", name=f"Delete: {FOXES}")).to_have_count(0)
 
 
-def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub) -> None:
+@pytest.mark.parametrize(
+    ("language", "gated", "again"),
+    [
+        pytest.param("en", "hf auth login", "Try again", marks=pytest.mark.sweep),
+        pytest.param("zh", "同意", "重试", marks=pytest.mark.sweep),
+        ("ko", "약관", "다시 시도"),
+    ],
+)
+def test_what_cannot_be_had_is_said_in_a_sentence(
+    open_page: OpenPage, hub: Hub, language: str, gated: str, again: str
+) -> None:
     """A name that is nobody's, a model with terms, a folder that is none; in each language.
 
     On a low window too: what is said stands far above the field, and comes into sight.
     """
     hub.repositories[FOXES].gated = True
-    cases = (
-        ("en", "hf auth login", "Try again"),
-        ("zh", "同意", "重试"),
-        ("ko", "약관", "다시 시도"),
-    )
-    for language, gated, again in cases:
-        page = open_page(f"?__lang={language}", viewport={"width": 390, "height": 420})
-        panel = show(page)
-        panel.locator("#sg-models-name").fill(f"{FOXES}@main")
-        page.keyboard.press("Enter")
-        expect(panel.locator(".sg-models-moving")).to_contain_text(gated)
-        expect(panel.locator(".sg-models-moving")).to_be_in_viewport()
-        expect(panel.get_by_role("button", name=f"{again}: {FOXES}@main")).to_be_visible()
-        panel.locator("#sg-models-name").fill("/nowhere/at/all")
-        page.keyboard.press("Enter")
-        expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
-        expect(panel.get_by_role("status")).to_be_in_viewport()
-        assert found_by_axe(page) == []
+    page = open_page(f"?__lang={language}", viewport={"width": 390, "height": 420})
+    panel = show(page)
+    panel.locator("#sg-models-name").fill(f"{FOXES}@main")
+    page.keyboard.press("Enter")
+    expect(panel.locator(".sg-models-moving")).to_contain_text(gated)
+    expect(panel.locator(".sg-models-moving")).to_be_in_viewport()
+    expect(panel.get_by_role("button", name=f"{again}: {FOXES}@main")).to_be_visible()
+    panel.locator("#sg-models-name").fill("/nowhere/at/all")
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
+    expect(panel.get_by_role("status")).to_be_in_viewport()
+    assert found_by_axe(page) == []
 
 
 def test_an_answer_that_comes_late_clears_no_newer_name(open_page: OpenPage, hub: Hub) -> None:

@@ -32,13 +32,9 @@ def place(
 ) -> Json:
     """Say where a browser is.
 
-    Args:
-        state: Where it is.
-        fields: What its fields show there; None where they stay as they are.
-        card: Of the model there; None where it is not here any more.
-        ringed: The picture on the stage that is picked.
-        is_asked: Whether it is the answer to a click of this browser.
-        upscalers: What could enlarge its pictures.
+    `fields` are what its fields show there, None where they stay as they are; `card` is None where
+    the model is not here any more; `ringed` is picked on the stage; `is_asked` where it answers a
+    click of this browser; `upscalers` could enlarge its pictures.
     """
     return state.to_browser() | {
         "fields": fields,
@@ -64,9 +60,7 @@ def fields_of(
 def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
     """Return what the fields of the page show for a request: those that a link holds too.
 
-    Args:
-        request: What was asked for.
-        answers: What a model gives for what is left open: such a setting is left open again.
+    `answers` is what a model gives for what is left open: such a setting is left open again.
     """
     shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row in IN_LINKS}
     typed = request.typed_prompt or request.prompt

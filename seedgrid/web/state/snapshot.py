@@ -83,6 +83,10 @@ class Snapshot:
             moved._was_done = self._was_done
         return moved
 
+    def begun_anew(self) -> Snapshot:
+        """Look at this page before its first grid."""
+        return self.moved(work=None, round=None, picked=None, run=None)
+
     def run_of(self, round_id: str | None) -> Run | None:
         """Return the run that makes a round: the last one from here, or another that goes on."""
         active = self._studio.engine.active_runs(self.state.visitor) if round_id else ()
@@ -188,9 +192,8 @@ class Snapshot:
         busy = run is not None and not run.has_ended
         if self.round is None:
             examples = [] if busy or state.work else opening_cells(self._studio)
-            if examples:
-                return stages.stage_of_opening(state.epoch, examples, opening_size(), busy=busy)
-            return stages.stage_of_noise(state.epoch, busy=busy)
+            size = opening_size() if examples else (1, 1)
+            return stages.stage_before_any(state.epoch, examples, size, busy=busy)
         entries = self.round.entries
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
 """Nobody's pictures are deleted for somebody else's before they were left alone so long."""
-_TIDY_S: Final = 60.0
 
 
 class Libraries(Protocol):
@@ -138,16 +137,6 @@ class VisitorLibraries:
         """Return a library like a visitor's, bounded and deleted as those are."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
-    def tidy_by_timer(self) -> None:
-        """Delete from now on what those left who are away, whether anybody comes or not."""
-
-        def tidy() -> None:
-            while True:
-                time.sleep(_TIDY_S)
-                self.forget_who_is_away()
-
-        threading.Thread(target=tidy, name="seedgrid-visitors", daemon=True).start()
-
     def forget_who_is_away(self) -> None:
         """Delete the libraries of those who have been away for too long."""
         with self._lock:
@@ -220,8 +209,8 @@ def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...
         entry = library.get(picture_id)
     except InputError:
         return ()
-    of_scope = {"round": library.round, "work": library.work}
-    if scope not in of_scope:
+    if scope == "picture":
         return (entry,)
-    found = of_scope[scope](getattr(entry.lineage, f"{scope}_id"))
+    made = entry.lineage
+    found = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
     return tuple(e for e in found if e.id == entry.id or not (e.trashed or e.lost))
