@@ -213,7 +213,7 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
     async def grid(api: Api) -> list[dict[str, Any]]:
         told = {"prompt": "a fox", "seeds": "1", "size": "64x64", "steps": 1}
         values = [told.get(row.name, default_of(row)) for row in GRID_FIELDS]
-        answers = [each async for each in api.grid()(*values, None)]
+        answers = [each async for each in api.grid(*values, None)]
         return answers[-1][1]
 
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:

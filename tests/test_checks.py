@@ -23,10 +23,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.answers import make_answers
-from seedgrid.web.actions.checks import Checks
-from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ME = {"visitor": "0" * 32}
 SOON_S = 120.0

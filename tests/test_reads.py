@@ -16,14 +16,12 @@ from seedgrid.core.request import SUBTLE, Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.library import search
 from seedgrid.studio import Studio
-from seedgrid.web.answers import make_answers
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import PageState
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3
@@ -97,7 +95,6 @@ def test_an_event_reads_the_work_once(
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
     answers = make_answers(studio)
     update = EVENTS[event](answers.handlers, answers.library, kept(last))
-    assert update is not None
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.
     expected = NUM_PICTURES + (1 if event == "open" else 0)

@@ -12,6 +12,7 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.storage import starts
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
+
 class Clock:
     """A clock that a test turns."""
 

@@ -12,7 +12,7 @@ Everything else on the page is private.
 
 import inspect
 import shutil
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from functools import wraps
 from pathlib import Path
@@ -76,28 +76,18 @@ class Api:
         self._file_work = answers.file_work
         self._copies = copies.resolve()
 
-    def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
-        """Return the function that paints one prompt on several seeds.
-
-        Its parameters are the table of fields; Gradio reads them from its signature.
-        """
+    def grid(self, *given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (as the table says)
+        """Paint one prompt on several seeds: a value of each of `GRID_FIELDS`, and who asks."""
+        *values, request = given
         names = [row.name for row in GRID_FIELDS]
+        arguments = dict(zip(names, values, strict=True))
 
-        async def grid(*given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (see the signature)
-            *values, request = given
-            arguments = dict(zip(names, values, strict=True))
+        def start() -> Run:
+            return self._studio.start_grid(read_grid(arguments), **self._options(request))
 
-            def start() -> Run:
-                return self._studio.start_grid(read_grid(arguments), **self._options(request))
+        return self._answer(start)
 
-            async with aclosing(self._answer(start)) as answers:
-                async for answer in answers:
-                    yield answer
-
-        _sign(grid)
-        return grid
-
-    async def refine(
+    def refine(
         self,
         picture_id: str,
         vary: list[str] | None = None,
@@ -142,9 +132,7 @@ class Api:
                 **options,
             )
 
-        async with aclosing(self._answer(start)) as answers:
-            async for answer in answers:
-                yield answer
+        return self._answer(start)
 
     async def verify(
         self, picture: gr.FileData, request: gr.Request | None = None
@@ -251,14 +239,18 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
     """Make the functions endpoints of a server."""
     api = Api(answers, copies)
-    for function in (api.grid(), _as_gradio_reads(api.refine), api.verify, api.recipe):
+    grid = _as_gradio_reads(api.grid, _grid_parameters(), _grid_words())
+    refine = _as_gradio_reads(api.refine, inspect.signature(api.refine).parameters.values())
+    for function in (grid, refine, api.verify, api.recipe):
         server.api(function, name=function.__name__, concurrency_limit=None)
 
 
 def _as_gradio_reads(
     function: Callable[..., AsyncGenerator[Answer, None]],
+    parameters: Iterable[inspect.Parameter],
+    words: str | None = None,
 ) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Return a function with the type of what it yields in its signature, as Gradio wants it."""
+    """Return a function with these parameters, and the type of what it yields, for Gradio."""
 
     @wraps(function)
     async def answer(*args: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
@@ -266,45 +258,33 @@ def _as_gradio_reads(
             async for each in answers:
                 yield each
 
-    signature = inspect.signature(function).replace(return_annotation=Answer)
+    signature = inspect.Signature([*parameters], return_annotation=Answer)
     answer.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
+    answer.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    answer.__doc__ = words or function.__doc__
     return answer
 
 
-def _sign(grid: Callable[..., object]) -> None:
-    """Give the function the parameters of the table, as if they had been written."""
+def _grid_parameters() -> Iterator[inspect.Parameter]:
+    """Give the parameters of the table, as if they had been written."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    arguments = [
-        inspect.Parameter(
-            row.name,
-            kind,
-            annotation=_kind(row),
-            default=inspect.Parameter.empty if row.name == "prompt" else default_of(row),
-        )
-        for row in GRID_FIELDS
-    ]
-    asked = inspect.Parameter("request", kind, annotation=gr.Request, default=None)
-    signature = inspect.Signature([*arguments, asked], return_annotation=Answer)
-    grid.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
-    grid.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    told_of = [f"    {row.name}: {about(row)}" for row in GRID_FIELDS]
+    for row in GRID_FIELDS:
+        is_plain = row.name == "prompt" or row.value_type is bool
+        annotation: Any = row.value_type if is_plain else row.value_type | None
+        default = inspect.Parameter.empty if row.name == "prompt" else default_of(row)
+        yield inspect.Parameter(row.name, kind, annotation=annotation, default=default)
+    yield inspect.Parameter("request", kind, annotation=gr.Request, default=None)
+
+
+def _grid_words() -> str:
+    about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
     answer = ["", "Yields:", "    The PNG files, and a record of each."]
-    grid.__doc__ = "\n".join(["Paint one prompt on several seeds.", "", "Args:", *told_of, *answer])
-
-
-def _kind(row: Field) -> Any:  # noqa: ANN401 (a type, or one with None)
-    is_plain = row.name == "prompt" or row.value_type is bool
-    return row.value_type if is_plain else row.value_type | None
+    return "\n".join(["Paint one prompt on several seeds.", "", "Args:", *about, *answer])
 
 
 def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
     cells, finished = sorted(shown), run.finished
     return [shown[cell] for cell in cells], [picture_record(finished[cell], run) for cell in cells]
-
-
-def about(row: Field) -> str:
-    """Return what a parameter means, in a few English words."""
-    return row.help or english().words[f"{row.name}_label"]
 
 
 def default_of(row: Field) -> str | bool | None:

@@ -113,7 +113,7 @@ def main(
         name = f"[{host}]" if ":" in host else host  # as it stands in an address
         address = serve(server, server_name=name, server_port=free)
         say(f"SeedGrid is at {address}")
-        threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
+        warm(studio)
         wait_until_stopped(server, studio)
 
 
@@ -192,12 +192,15 @@ def warm(studio: Studio) -> None:
 
     A GPU that is lent is somebody's time, and nobody has asked for a picture yet.
     """
-    if is_zero_gpu():
-        return
-    try:
-        studio.engine.warm(studio.model)
-    except SeedGridError as error:
-        logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
+
+    def load() -> None:
+        try:
+            studio.engine.warm(studio.model)
+        except SeedGridError as error:
+            logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
+
+    if not is_zero_gpu():
+        threading.Thread(target=load, name="seedgrid-warm", daemon=True).start()
 
 
 def languages() -> tuple[str, ...]:

@@ -32,7 +32,6 @@ def a_picture_picked(page: Page, first_seed: int) -> str:
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Draw from one point to another, in shares of the picture."""
     box = veil(page).bounding_box()
-    assert box is not None
     for x, y in (start, end):
         page.mouse.move(
             box["x"] + 1 + x * (box["width"] - 2), box["y"] + 1 + y * (box["height"] - 2), steps=4
@@ -134,7 +133,6 @@ def test_a_finger_paints_a_region_on_a_phone(open_page: OpenPage) -> None:
     a_picture_picked(page, 6501)
     page.locator("#sg-brush").tap()
     box = veil(page).bounding_box()
-    assert box is not None
     for name in ("Brush", "Lasso", "Rectangle", "Take away", "Undo", "Clear", "Use this part"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

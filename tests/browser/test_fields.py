@@ -161,8 +161,11 @@ def test_portable_is_a_switch_and_the_card_is_marked(page: Page) -> None:
     page.uncheck("#sg-portable input")
 
 
-def test_the_settings_scroll_under_the_bar(page: Page) -> None:
-    """No label of theirs is seen on it."""
+def test_experts_have_a_drawer_of_their_own(page: Page) -> None:
+    """An artist sees five settings; each says what it does, and where bits stay the same.
+
+    They scroll under the bar: no label of theirs is seen on it.
+    """
     page.set_viewport_size({"width": 1400, "height": 600})
     page.locator("#sg-settings > summary").click()
     label = page.locator("#sg-negative label")
@@ -180,11 +183,6 @@ def test_the_settings_scroll_under_the_bar(page: Page) -> None:
         }"""
     )
     assert on_top == [True, False]
-
-
-def test_experts_have_a_drawer_of_their_own(page: Page) -> None:
-    """An artist sees five settings; each says what it does, and where bits stay the same."""
-    set_steps(page, 4)
     for row in ON_PAGE:
         if row.widget == "bar":
             continue
@@ -227,7 +225,6 @@ def test_a_shape_of_the_bar_is_painted(page: Page) -> None:
     expect(page.locator("#sg-size input")).to_have_value("344x192")
     generate(page)
     box = cell(page, 0).bounding_box()
-    assert box is not None
     assert abs(box["width"] / box["height"] - 344 / 192) < 0.02
     page.fill("#sg-size input", "96x64")
     expect(shapes).to_have_value("96x64")

@@ -81,11 +81,9 @@ def test_the_pictures_use_the_room_of_a_large_window(open_page: OpenPage) -> Non
     for width, height, least in ((1920, 1080, 445), (2560, 1440, 620), (1024, 768, 250)):
         page.set_viewport_size({"width": width, "height": height})
         box = cell(page, 0).bounding_box()
-        assert box is not None
         assert box["width"] >= least, (width, height)
     page.set_viewport_size({"width": 1400, "height": 900})
     box = page.locator("#sg-stage .sg-grid").bounding_box()
-    assert box is not None
     assert box["y"] + box["height"] <= 900
     assert box["height"] > 700
     status(page).evaluate("line => line.scrollIntoView({block: 'nearest'})")  # as an error does
@@ -94,7 +92,6 @@ def test_the_pictures_use_the_room_of_a_large_window(open_page: OpenPage) -> Non
     page.wait_for_function(IS_WHOLE, arg="#sg-stage .sg-grid")
     page.wait_for_function(IS_WHOLE, arg="#sg-status")
     box = page.locator("#sg-generate").bounding_box()
-    assert box is not None
     assert box["height"] < 50
 
 
@@ -190,8 +187,6 @@ def _is_across(page: Page, selector: str) -> bool:
     """Tell whether something stands between the window's left and right edge."""
     box = page.locator(selector).bounding_box()
     size = page.viewport_size
-    assert box is not None
-    assert size is not None
     return box["x"] > 0 and box["x"] + box["width"] < size["width"]
 
 

@@ -62,7 +62,7 @@ def test_the_library_lies_over_the_page_and_closes(page: Page) -> None:
             page.keyboard.press("Tab")
             expect(page.locator("#sg-library dialog:focus-within")).to_be_visible()
         close()
-        expect(page.locator("#sg-library .sg-item")).not_to_be_visible()
+        expect(page.locator("#sg-library .sg-item").first).not_to_be_visible()
         expect(page.locator("#sg-library-open")).to_be_focused()
 
 
@@ -91,7 +91,7 @@ def test_a_large_library_comes_as_one_scrolls(open_page: OpenPage, tmp_path: Pat
     """
     with Library(tmp_path) as library:
         library.add(a_picture())
-        fill(library, 300)
+        fill(library, 500)
     with serve(tmp_path) as address:
         page = open_page(at=address)
         open_library(page)

@@ -253,6 +253,8 @@ def test_two_pages_each_follow_their_own_words(open_page: OpenPage, browser: Bro
     two.goto(one.url.split("?")[0])
     expect(two.locator("#sg-live")).to_have_attribute("aria-disabled", "false")
     other = switch_on(open_page(), "51-54")
+    for page in (one, two, other):
+        page.evaluate(HURRY)
     for words in ("a", "a c", "a cat"):
         for page in (one, two, other):
             prompt(page).fill(f"{words} {(one, two, other).index(page)}")

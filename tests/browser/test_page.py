@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from serving import Gate, serve
 from steps import (
     CELLS,
@@ -322,7 +322,6 @@ def test_a_phone_scrolls_one_way_only(open_page: OpenPage) -> None:
     cell(page, 0).tap()
     assert page.evaluate(sideways) <= 0
     box = page.locator("#sg-refine").bounding_box()
-    assert box is not None
     assert box["y"] + box["height"] <= 844
     sizes = page.eval_on_selector_all(
         "#sg-bar :is(input, textarea), #sg-variations input",
@@ -351,6 +350,31 @@ def test_the_page_is_open_while_the_model_loads(
         page.click("#sg-generate")
         Gate(tmp_path / "library").open()
         wait_until_done(page)
+        page.close()  # before its server
+
+
+@pytest.mark.sweep
+def test_a_browser_that_keeps_no_cookie_sees_its_pictures_all_the_same(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    """A Space stands in another site's frame, where some browsers keep none."""
+    with serve(tmp_path / "public", public={}) as address:
+        page = open_page(at=address)
+
+        def without_cookie(route: Route) -> None:
+            answer = route.fetch()
+            page.context.clear_cookies()  # which the fetch itself kept
+            kept = {name: told for name, told in answer.headers.items() if name != "set-cookie"}
+            route.fulfill(response=answer, headers=kept)
+
+        page.context.route(address, without_cookie)
+        page.reload()
+        generate(page)
+        assert page.context.cookies() == []
+        cell(page, 0).click()
+        link = page.locator("#sg-export a").first.get_attribute("href")
+        assert page.request.get(f"{address}{link}").status == 200
+        assert page.request.get(f"{address}{link}".partition("?")[0]).status == 404
         page.close()  # before its server
 
 

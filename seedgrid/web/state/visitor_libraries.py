@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from seedgrid.core.errors import InputError, LibraryError
@@ -33,16 +33,6 @@ _LEFT_ALONE_S: Final = 1800.0
 """Nobody's pictures are deleted for somebody else's before they were left alone so long."""
 
 
-class Libraries(Protocol):
-    """Where the page finds a visitor's library."""
-
-    def of(self, visitor: str, address: str = "") -> Library:
-        """Return the library of a visitor, who asks from an address."""
-
-    def of_programs(self, address: str) -> Library:
-        """Return the library of the programs at an address, which no page can name."""
-
-
 class OneLibrary:
     """The studio's own library for everybody; opened when it is first needed."""
 
@@ -50,11 +40,11 @@ class OneLibrary:
         self._studio = studio
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
-        """Return the studio's library."""
+        """Return the library of a visitor, who asks from an address."""
         return self._studio.library
 
     def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
-        """Return the studio's library."""
+        """Return the library of the programs at an address."""
         return self._studio.library
 
 
@@ -198,6 +188,10 @@ class VisitorLibraries:
         visit.num_bytes = 0
         starts.forget(visit.folder / "starts")
         delete_aside(visit.folder)
+
+
+Libraries = OneLibrary | VisitorLibraries
+"""Where the page finds a visitor's library."""
 
 
 def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
