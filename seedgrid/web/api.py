@@ -35,6 +35,7 @@ from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
+from seedgrid.web.server.calls import lies_in
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
 from seedgrid.web.server.who import network_of
 
@@ -192,11 +193,10 @@ class Api:
         """
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
-        found = Path(path).resolve() if isinstance(path, str) else None
-        if found is None or not (found.is_relative_to(self._copies) and found.is_file()):
+        if not (isinstance(path, str) and lies_in(self._copies, path) and Path(path).is_file()):
             raise gr.Error("picture: upload a PNG file, please", print_exception=False)
-        found.touch()
-        return found
+        Path(path).touch()
+        return Path(path)
 
     async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
         """Start a run and follow it; it is stopped when its follower goes before its end."""

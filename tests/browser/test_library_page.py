@@ -168,7 +168,10 @@ def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
 
 
 def test_what_the_library_changes_is_seen_on_the_stage(page: Page) -> None:
-    """Thrown away, taken back, made a favourite: cell and card say so without a reload."""
+    """Thrown away, taken back, made a favourite: cell and card say so without a reload.
+
+    The star filters the library; a note is there after a reload.
+    """
     prompt(page).fill("an egret above its library")
     first = generate(page)
     cell(page, 2).click()
@@ -187,6 +190,13 @@ def test_what_the_library_changes_is_seen_on_the_stage(page: Page) -> None:
     wanted.locator(".sg-item-open").click()
     page.click("#sg-library [data-tool=favourite]")
     expect(page.locator("#sg-star")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Favourites", exact=True).click()
+    expect(page.locator(ITEMS)).to_have_count(1)
+    page.click("#sg-library-close")
+    page.fill("#sg-picked .sg-note", "for the cover")
+    page.press("#sg-picked .sg-note", "Enter")
+    page.reload()
+    expect(page.locator("#sg-picked .sg-note")).to_have_value("for the cover")
 
 
 def test_tags_gather_and_works_alike_are_one(page: Page) -> None:
@@ -243,24 +253,6 @@ def test_on_a_phone_a_finger_selects(open_page: OpenPage) -> None:
     expect(page.locator(ITEMS)).to_have_count(0)
     page.click("#sg-library .sg-undo button")
     expect(page.locator(ITEMS)).to_have_count(4)
-
-
-def test_favourites_and_notes_are_found_again(page: Page) -> None:
-    """The star filters the library; the note is there after a reload."""
-    prompt(page).fill("a favourite axolotl")
-    generate(page)
-    cell(page, 3).click()
-    page.click("#sg-star")
-    expect(page.locator("#sg-star")).to_have_attribute("aria-pressed", "true")
-    page.fill("#sg-picked .sg-note", "for the cover")
-    page.press("#sg-picked .sg-note", "Enter")
-    page.reload()
-    expect(page.locator("#sg-picked .sg-note")).to_have_value("for the cover")
-    open_library(page)
-    search(page, "axolotl")
-    expect(page.locator(ITEMS)).to_have_count(4)
-    page.get_by_role("button", name="Favourites", exact=True).click()
-    expect(page.locator(ITEMS)).to_have_count(1)
 
 
 def test_another_tools_picture_fills_in_the_page(page: Page, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_enter_in_a_variation_refines(page: Page) -> None:
 
 
 def test_other_seeds_are_painted_and_stand_in_the_field(page: Page) -> None:
-    """The next ones after those of the field, as many as it says, or drawn ones."""
+    """The next ones after those of the field, as many as it says, or drawn ones; all in sight."""
     before = generate(page)
     expect(page.locator("#sg-next")).to_have_text("Next four")
     page.click("#sg-next")
@@ -147,6 +147,11 @@ def test_other_seeds_are_painted_and_stand_in_the_field(page: Page) -> None:
     assert seeds_shown(page) == ["6", "7"]
     seeds(page).fill("1, 2, 3, x")
     expect(page.locator("#sg-next")).to_have_text("Next 2")
+    for count in (1, 3, 9):
+        seeds(page).fill(f"1-{count}" if count > 1 else "1")
+        page.click("#sg-generate")
+        wait_until_done(page, count)
+        expect(page.locator(CELLS)).to_have_count(count)
 
 
 @pytest.mark.usefixtures("gate")
@@ -328,15 +333,6 @@ def test_a_phone_scrolls_one_way_only(open_page: OpenPage) -> None:
         "all => all.map((i) => parseFloat(getComputedStyle(i).fontSize))",
     )
     assert min(sizes) >= 16
-
-
-def test_any_number_of_seeds_fills_the_stage(page: Page) -> None:
-    """As many cells as seeds, all in sight."""
-    for count in (1, 3, 9):
-        seeds(page).fill(f"1-{count}" if count > 1 else "1")
-        page.click("#sg-generate")
-        wait_until_done(page, count)
-        expect(page.locator(CELLS)).to_have_count(count)
 
 
 def test_the_page_is_open_while_the_model_loads(
