@@ -95,7 +95,8 @@ def serve_process(
         public: Makes it a page for strangers, with these variables.
         log: Where what it says after its start is written.
     """
-    environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
+    environment = os.environ | {"TMPDIR": str(library.parent)}  # it tidies up nothing
+    environment |= {"SEEDGRID_PUBLIC": "1", **public} if public is not None else {}
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), "real" if real else "fake"]
     command.append("held" if load_held else "at once")
@@ -119,7 +120,7 @@ def serve_process(
             address = line.removeprefix("SeedGrid is at ").strip()
             yield address, process.pid
         finally:
-            process.terminate()
+            process.kill()  # how it stops by itself is test_interrupts.py's
             process.wait()
 
 
@@ -154,7 +155,7 @@ def serve_space(python: str = sys.executable, folder: Path = ROOT) -> Iterator[s
                 time.sleep(0.1)
             yield address
         finally:
-            process.terminate()
+            process.kill()  # how it stops by itself is test_interrupts.py's
             process.wait()
 
 

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import httpx
+import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Page, expect
@@ -236,6 +237,7 @@ def test_tags_gather_and_works_alike_are_one(page: Page) -> None:
     expect(page.locator(ITEMS)).to_have_count(4)
 
 
+@pytest.mark.sweep
 def test_on_a_phone_a_finger_selects(open_page: OpenPage) -> None:
     """Captions stand under the pictures, no cross on each; what is selected goes and comes back."""
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)

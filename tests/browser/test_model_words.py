@@ -139,9 +139,9 @@ def test_advice_is_of_what_stands_in_the_field_now(
     prompt(page).fill("a submarine")
     early.wait()
     prompt(page).fill("a cat")
-    page.wait_for_timeout(1000)  # long enough for an answer that would be overtaken
+    page.wait_for_timeout(600)  # long enough for an answer that would be overtaken
     early.let_go()
-    page.wait_for_timeout(500)  # long enough for what should not stay
+    page.wait_for_timeout(300)  # long enough for what should not stay
     expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
 
 

@@ -30,7 +30,7 @@ def test_generate_pressed_while_the_page_opens_is_what_is_shown(
     page.locator("#sg-stage[aria-busy]").wait_for()
     opening.wait()
     page.click("#sg-generate")
-    page.wait_for_timeout(500)  # long enough for an answer that should not come
+    page.wait_for_timeout(300)  # long enough for an answer that should not come
     opening.let_go()
     wait_until_done(page)
     expect(page.locator("#sg-lineage .sg-round")).to_have_count(1)
@@ -55,7 +55,7 @@ def test_what_is_thrown_away_right_after_an_undo_stays_thrown_away(page: Page) -
             page.click("#sg-library .sg-undo button")
             undo.wait()
             expect(items).to_have_count(4)
-    page.wait_for_timeout(500)  # long enough for a deletion that should not overtake
+    page.wait_for_timeout(300)  # long enough for a deletion that should not overtake
     undo.let_go()
     page.get_by_role("button", name="Trash", exact=True).click()
     expect(items).to_have_count(1)
@@ -83,7 +83,7 @@ def test_an_answer_that_comes_late_takes_nothing_back(page: Page) -> None:
     page.route(re.compile("/seedgrid/do/"), hold)
     cell(page, 0).click()
     page.locator("body").press("f")
-    page.wait_for_timeout(500)  # long enough for the mark to be answered
+    page.wait_for_timeout(300)  # long enough for the mark to be answered
     route, answer = held[0]
     route.fulfill(response=answer)
     expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
@@ -144,7 +144,7 @@ def test_a_page_whose_opening_was_refused_works(browser: Browser, address: str) 
     page.wait_for_function("() => window.SeedGrid?.shows?.stage")
     while not refused.asked:
         page.wait_for_timeout(20)
-    page.wait_for_timeout(500)  # long enough for an opening that should not come
+    page.wait_for_timeout(300)  # long enough for an opening that should not come
     page.click("#sg-generate")
     wait_until_done(page)
     assert len(loads) == 1
@@ -170,5 +170,5 @@ def test_a_refused_change_of_the_library_is_asked_for_once_more(troubled: Page) 
     items.first.locator(".sg-item-remove").click()
     expect(items).to_have_count(3)
     so_far = searches.asked
-    troubled.wait_for_timeout(500)  # long enough for searches that should not come
+    troubled.wait_for_timeout(300)  # long enough for searches that should not come
     assert searches.asked == so_far
