@@ -14,7 +14,6 @@ if __name__ == "__main__":
 import argparse
 import os
 import sys
-import threading
 from collections.abc import Sequence
 
 from seedgrid.core.errors import SeedGridError
@@ -53,9 +52,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 if "SPACE_ID" in os.environ:
     set_up_logging()
     demo, _answers = build_space()
-    threading.Thread(
-        target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
-    ).start()
+    warm(_answers.studio)
     if __name__ == "__main__":
         serve(demo)
         wait_until_stopped(demo, _answers.studio)

@@ -2,203 +2,195 @@
    of its recipe. Nothing here can change the seed. */
 import { SeedGrid } from "./base.js";
 
-(() => {
-  const element = SeedGrid.byId("sg-picked");
-  const favourite = (data) => SeedGrid.ask("favourite", data);
-  const note = (data) => SeedGrid.ask("note", data);
-  const { make, text, icon, image, words, thumbUrl } = SeedGrid;
-  const isTouched = matchMedia("(pointer: coarse)").matches;
-  const star = SeedGrid.byId("sg-star");
-  star.addEventListener("click", () => now && mark(now.id, !now.favourite));
-  for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
-    const button = SeedGrid.byId(`sg-${tool}`);
-    button.title = button.textContent;
-    button.replaceChildren(icon(tool), ...button.childNodes);
-  }
-  let now = null;
-  let wish = null; // a mark that waits for Python's card: else that would come after, without the mark
+const { icon, image, language, make, own, text, thumbUrl, words } = SeedGrid;
+const element = SeedGrid.byId("sg-picked");
+const favourite = (data) => SeedGrid.ask("favourite", data);
+const note = (data) => SeedGrid.ask("note", data);
+const isTouched = matchMedia("(pointer: coarse)").matches;
+const star = SeedGrid.byId("sg-star");
+star.addEventListener("click", () => now && mark(now.id, !now.favourite));
+for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
+  const button = SeedGrid.byId(`sg-${tool}`);
+  button.title = button.textContent;
+  button.replaceChildren(icon(tool), ...button.childNodes);
+}
+let now = null;
+let wish = null; // a mark that waits for Python's card: else that would come after, without the mark
 
-  function show(value) {
-    now = value.id ? value : null;
-    const card = now ? full(value) : empty();
-    card.classList.add("sg-card-head");
-    const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
-    const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
-    element.replaceChildren(card, ...rest);
-    star.setAttribute("aria-pressed", String(Boolean(now?.favourite)));
-    SeedGrid.byId("sg-hint").textContent = text(said);
-    if (now && !now.isEarly) {
-      const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
-      if (onStage) onStage.favourite = now.favourite; // for the large view, and the next pick of it
-    }
-    element.dataset.pictureId = value.id ?? "";
-    SeedGrid.refresh();
-    document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
-    if (!wish || (now?.isEarly && now.id === wish.id)) return;
-    favourite(wish);
-    wish = null;
+function show(value) {
+  now = value.id ? value : null;
+  const card = now ? full(value) : empty();
+  card.classList.add("sg-card-head");
+  const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
+  const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
+  element.replaceChildren(card, ...rest);
+  star.setAttribute("aria-pressed", String(Boolean(now?.favourite)));
+  SeedGrid.byId("sg-hint").textContent = text(said);
+  if (now && !now.isEarly) {
+    const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
+    if (onStage) onStage.favourite = now.favourite; // for the large view, and the next pick of it
   }
+  element.dataset.pictureId = value.id ?? "";
+  SeedGrid.refresh();
+  document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
+  if (!wish || (now?.isEarly && now.id === wish.id)) return;
+  favourite(wish);
+  wish = null;
+}
 
-  function empty() {
-    return make(
-      "div",
-      { class: "sg-card-empty" },
-      make("span", { class: "sg-thumb sg-thumb-empty" }),
-      make(
-        "div",
-        {},
-        make("strong", { text: text("pick_title") }),
-        make("p", { class: "sg-quiet", text: text(isTouched ? "pick_touch" : "pick_text") }),
-      ),
-    );
-  }
-
-  function full(value) {
-    const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
-    lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
-    if (value.lock) lock.append(badge(value.lock));
-    if (value.checked === false) lock.append(badge({ key: "lock_elsewhere", data: {} }));
-    return make(
+function empty() {
+  return make(
+    "div",
+    { class: "sg-card-empty" },
+    make("span", { class: "sg-thumb sg-thumb-empty" }),
+    make(
       "div",
       {},
-      image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
-      make("div", { class: "sg-card-text" }, lock, mixed(value), words(value.pieces), painted(value)),
-    );
-  }
+      make("strong", { text: text("pick_title") }),
+      make("p", { class: "sg-quiet", text: text(isTouched ? "pick_touch" : "pick_text") }),
+    ),
+  );
+}
 
-  function mark(id, isLoved) {
-    if (now.isEarly) wish = { id, favourite: isLoved };
-    else favourite({ id, favourite: isLoved });
-  }
+function full(value) {
+  const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
+  lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
+  if (value.lock) lock.append(badge(value.lock));
+  if (value.checked === false) lock.append(badge({ key: "lock_elsewhere", data: {} }));
+  return make(
+    "div",
+    {},
+    image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
+    make("div", { class: "sg-card-text" }, lock, mixed(value), words(value.pieces), painted(value)),
+  );
+}
 
-  /** How much of which seeds' noise was mixed in; of a neighbour, which of the four it is. */
-  function mixed({ mix, neighbour }) {
-    const shares = [mix ?? []].flat().map((share) => text("mix_share", share));
-    if (!shares.length) return null;
-    const which = neighbour ? ` ${text("mix_neighbour", { number: neighbour })}` : "";
-    return make("p", { class: "sg-quiet sg-mix", text: shares.join(" + ") + which });
-  }
+function mark(id, isLoved) {
+  if (now.isEarly) wish = { id, favourite: isLoved };
+  else favourite({ id, favourite: isLoved });
+}
 
-  /** What the model was given, where the words were typed in another language than its own. */
-  function painted(value) {
-    if (!value.painted) return null;
-    return make("p", { class: "sg-quiet sg-painted", text: text("painted_from", { words: value.painted }) });
-  }
+/** How much of which seeds' noise was mixed in; of a neighbour, which of the four it is. */
+function mixed({ mix, neighbour }) {
+  const shares = [mix ?? []].flat().map((share) => text("mix_share", share));
+  if (!shares.length) return null;
+  const which = neighbour ? ` ${text("mix_neighbour", { number: neighbour })}` : "";
+  return make("p", { class: "sg-quiet sg-mix", text: shares.join(" + ") + which });
+}
 
-  /** What was measured of the lock, here; nothing before it was measured. */
-  function badge(lock) {
-    return make("span", { class: "sg-badge", "data-lock": lock.key.replace("lock_", ""), title: text(`${lock.key}_why`, lock.data), text: text(lock.key, lock.data) });
-  }
+/** What the model was given, where the words were typed in another language than its own. */
+function painted(value) {
+  if (!value.painted) return null;
+  return make("p", { class: "sg-quiet sg-painted", text: text("painted_from", { words: value.painted }) });
+}
 
-  function noteField(value) {
-    return make("input", {
-      class: "sg-note",
-      maxlength: "2000",
-      value: value.note,
-      placeholder: text("note_placeholder"),
-      "aria-label": text("note_placeholder"),
-      onchange: (event) => note({ id: value.id, note: event.target.value }),
-    });
-  }
+/** What was measured of the lock, here; nothing before it was measured. */
+function badge(lock) {
+  return make("span", { class: "sg-badge", "data-lock": lock.key.replace("lock_", ""), title: text(`${lock.key}_why`, lock.data), text: text(lock.key, lock.data) });
+}
 
-  function factsOf(value) {
-    const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
-    const { scheduler, usual_scheduler: usual } = value;
-    parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
-    parts.push(...value.loras.map((lora) => `${text("fours_lora")} ${lora}`));
-    if (value.strength) parts.push(text("facts_start", { number: value.strength }));
-    if (value.upscaler) parts.push(text("facts_enlarged", { name: value.upscaler }));
-    if (value.where) parts.push(text("facts_where", { device: value.where }));
-    if (value.portable) parts.push(text("facts_portable"));
-    if (value.negative) parts.push(text("facts_without", { words: value.negative }));
-    return parts.join(" · ");
-  }
-
-  /** What the stage knows of a picture, at once; Python's card with all the facts comes after it. */
-  document.addEventListener("sg-pick", (event) => {
-    if (!event.detail || event.detail === now?.id) return;
-    const cell = SeedGrid.stageNow().cells.find((each) => each.id === event.detail);
-    if (cell) show({ ...cell, pieces: [["same", cell.prompt]], isEarly: true });
+function noteField(value) {
+  return make("input", {
+    class: "sg-note",
+    maxlength: "2000",
+    value: value.note,
+    placeholder: text("note_placeholder"),
+    "aria-label": text("note_placeholder"),
+    onchange: (event) => note({ id: value.id, note: event.target.value }),
   });
-  /** A card that Python sends after another picture was picked, or none: a hand was quicker. */
-  function isLate({ id }) {
-    const { cells, picked } = SeedGrid.stageNow();
-    const ringed = cells?.[picked]?.id;
-    return ringed ? id !== ringed : Boolean(cells?.some((cell) => cell.id && cell.id === id));
-  }
+}
 
-  SeedGrid.pickedNow = () => now;
-  SeedGrid.shows.picked = (value) => isLate(value) || show(value);
-  show({ id: null });
-})();
+function factsOf(value) {
+  const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
+  const { scheduler, usual_scheduler: usual } = value;
+  parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
+  parts.push(...value.loras.map((lora) => `${text("fours_lora")} ${lora}`));
+  if (value.strength) parts.push(text("facts_start", { number: value.strength }));
+  if (value.upscaler) parts.push(text("facts_enlarged", { name: value.upscaler }));
+  if (value.where) parts.push(text("facts_where", { device: value.where }));
+  if (value.portable) parts.push(text("facts_portable"));
+  if (value.negative) parts.push(text("facts_without", { words: value.negative }));
+  return parts.join(" · ");
+}
+
+/** What the stage knows of a picture, at once; Python's card with all the facts comes after it. */
+document.addEventListener("sg-pick", (event) => {
+  if (!event.detail || event.detail === now?.id) return;
+  const cell = SeedGrid.stageNow().cells.find((each) => each.id === event.detail);
+  if (cell) show({ ...cell, pieces: [["same", cell.prompt]], isEarly: true });
+});
+/** A card that Python sends after another picture was picked, or none: a hand was quicker. */
+function isLate({ id }) {
+  const { cells, picked } = SeedGrid.stageNow();
+  const ringed = cells?.[picked]?.id;
+  return ringed ? id !== ringed : Boolean(cells?.some((cell) => cell.id && cell.id === id));
+}
+
+SeedGrid.pickedNow = () => now;
+SeedGrid.shows.picked = (value) => isLate(value) || show(value);
+show({ id: null });
 
 /* The verdict: whether a picture's recipe gives its very pixels here, and if not, why. */
-(() => {
-  const element = SeedGrid.byId("sg-verdict");
-  const { make, text } = SeedGrid;
+const verdict = SeedGrid.byId("sg-verdict");
 
-  function show(value) {
-    if (!value.id) return element.replaceChildren();
-    const box = make("div", { class: "sg-verdict", role: "status" });
-    if (value.error) box.append(make("p", { class: "sg-is-difference", text: text(value.error.key, value.error.data) }));
-    else if (value.working) box.append(make("p", { text: text(value.total ? "verdict_step" : "verdict_working", value) }));
-    else fill(box, value);
-    element.replaceChildren(box);
-    element.dataset.pictureId = value.id;
+function showVerdict(value) {
+  if (!value.id) return verdict.replaceChildren();
+  const box = make("div", { class: "sg-verdict", role: "status" });
+  if (value.error) box.append(make("p", { class: "sg-is-difference", text: text(value.error.key, value.error.data) }));
+  else if (value.working) box.append(make("p", { text: text(value.total ? "verdict_step" : "verdict_working", value) }));
+  else fillVerdict(box, value);
+  verdict.replaceChildren(box);
+  verdict.dataset.pictureId = value.id;
+}
+
+function fillVerdict(box, value) {
+  box.dataset.verdict = value.verdict;
+  box.append(make("strong", { text: text(`verdict_${value.verdict}`) }));
+  if (value.verdict === "identical") box.append(make("p", { text: text("verdict_identical_why") }));
+  if (value.max_abs_diff) {
+    const data = { max: value.max_abs_diff, pixels: value.differing_pixels, psnr: value.psnr_db };
+    box.append(make("p", { text: text("verdict_numbers", data) }));
   }
-
-  function fill(box, value) {
-    box.dataset.verdict = value.verdict;
-    box.append(make("strong", { text: text(`verdict_${value.verdict}`) }));
-    if (value.verdict === "identical") box.append(make("p", { text: text("verdict_identical_why") }));
-    if (value.max_abs_diff) {
-      const data = { max: value.max_abs_diff, pixels: value.differing_pixels, psnr: value.psnr_db };
-      box.append(make("p", { text: text("verdict_numbers", data) }));
-    }
-    for (const reason of value.reasons) {
-      const kind = reason.is_difference ? "sg-is-difference" : null;
-      box.append(make("p", { class: kind, text: text(reason.key, reason.data) }));
-    }
-    if (value.difference) box.append(make("img", { src: value.difference, alt: text("compare_difference") }));
+  for (const reason of value.reasons) {
+    const kind = reason.is_difference ? "sg-is-difference" : null;
+    box.append(make("p", { class: kind, text: text(reason.key, reason.data) }));
   }
+  if (value.difference) box.append(make("img", { src: value.difference, alt: text("compare_difference") }));
+}
 
-  // A verdict is about one picture: it goes when another one is in the card.
-  document.addEventListener("sg-card", (event) => {
-    if (element.dataset.pictureId !== event.detail) element.replaceChildren();
-  });
-  SeedGrid.shows.verdict = show;
-  SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
-})();
+// A verdict is about one picture: it goes when another one is in the card.
+document.addEventListener("sg-card", (event) => {
+  if (verdict.dataset.pictureId !== event.detail) verdict.replaceChildren();
+});
+SeedGrid.shows.verdict = showVerdict;
+SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
 
 /* Ways out for the picture in the card: its round as a sheet, its whole work as a poster, either as a bundle. */
-(() => {
-  const element = SeedGrid.byId("sg-export");
-  const { make, text, language, own } = SeedGrid;
+const exports = SeedGrid.byId("sg-export");
 
-  function show(id, withStarts = false) {
-    if (!id) return element.replaceChildren();
-    const starts = withStarts ? "&starts=true" : "";
-    const link = (scope, kind, name = kind) =>
-      make("dd", {}, make("a", { href: own(`seedgrid/export/${id}/${scope}.${kind}?lang=${language}${starts}`), download: "", text: text(`export_${name}`) }));
-    const column = (scope) => [
-      make("dt", { text: text(`export_${scope}`) }),
-      make("dd", {}, make("a", { href: own(`seedgrid/download/${id}/${scope}.zip`), download: "", text: text("export_pictures") })),
-      link(scope, "png", scope === "work" ? "poster" : "png"),
-      link(scope, "zip"),
-      link(scope, "py"),
-    ];
-    const [left, right] = [column("round"), column("work")];
-    const cells = left.flatMap((cell, row) => [cell, right[row]]);
-    element.replaceChildren(make("dl", {}, ...cells));
-    if (SeedGrid.pickedNow().begun) element.append(begunFrom(id, withStarts));
-  }
+function showExports(id, withStarts = false) {
+  if (!id) return exports.replaceChildren();
+  const starts = withStarts ? "&starts=true" : "";
+  const link = (scope, kind, name = kind) =>
+    make("dd", {}, make("a", { href: own(`seedgrid/export/${id}/${scope}.${kind}?lang=${language}${starts}`), download: "", text: text(`export_${name}`) }));
+  const column = (scope) => [
+    make("dt", { text: text(`export_${scope}`) }),
+    make("dd", {}, make("a", { href: own(`seedgrid/download/${id}/${scope}.zip`), download: "", text: text("export_pictures") })),
+    link(scope, "png", scope === "work" ? "poster" : "png"),
+    link(scope, "zip"),
+    link(scope, "py"),
+  ];
+  const [left, right] = [column("round"), column("work")];
+  const cells = left.flatMap((cell, row) => [cell, right[row]]);
+  exports.replaceChildren(make("dl", {}, ...cells));
+  if (SeedGrid.pickedNow().begun) exports.append(begunFrom(id, withStarts));
+}
 
-  /** What pictures were begun from, perhaps somebody's photograph, goes out only when it is wanted. */
-  function begunFrom(id, isOn) {
-    const box = make("input", { type: "checkbox", onchange: () => show(id, box.checked) });
-    box.checked = isOn;
-    return make("label", { class: "sg-quiet sg-begun" }, box, make("span", { text: text("export_starts") }));
-  }
+/** What pictures were begun from, perhaps somebody's photograph, goes out only when it is wanted. */
+function begunFrom(id, isOn) {
+  const box = make("input", { type: "checkbox", onchange: () => showExports(id, box.checked) });
+  box.checked = isOn;
+  return make("label", { class: "sg-quiet sg-begun" }, box, make("span", { text: text("export_starts") }));
+}
 
-  document.addEventListener("sg-card", (event) => show(event.detail));
-})();
+document.addEventListener("sg-card", (event) => showExports(event.detail));

@@ -100,8 +100,7 @@ function makeLibrary() {
   const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
   for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
   const title = make("h2", { text: text("library_title") });
-  const close = make("button", { class: "sg-close", id: "sg-library-close", "aria-label": text("library_close"), onclick: () => dialog.close() });
-  close.append(icon("close"));
+  const close = make("button", { class: "sg-close", id: "sg-library-close", "aria-label": text("library_close"), onclick: () => dialog.close() }, icon("close"));
   const said = make("p", { class: "sg-said", role: "alert" });
   const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash, said);
   const dialog = make("dialog", { class: "sg-works", tabindex: "-1", "aria-label": text("library_title") });

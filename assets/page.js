@@ -12,260 +12,243 @@ import "./form.js";
 import "./place.js";
 import "./live.js";
 
+const { byId, inputOf, make, text } = SeedGrid;
+
 /* Which button asks the server for what. A press tells what the fields show and what is ringed then. */
-(() => {
-  const { byId, inputOf } = SeedGrid;
-  const on = (id, ask) => byId(id).addEventListener("click", ask);
-  async function begin(action, data = {}) {
-    const parts = await SeedGrid.turn(action, data, SeedGrid.pick());
-    if (parts?.stage) SeedGrid.showStage();
-  }
-  let sent = "";
-  const round = (action, around) => {
-    sent = "";
-    begin(action, { around });
-  };
-  const upscaler = () => inputOf("sg-upscaler")?.value ?? "";
-  on("sg-generate", () => {
-    const fields = SeedGrid.typed();
-    const isSame = JSON.stringify(fields) === sent && document.documentElement.classList.contains("sg-busy");
-    sent = JSON.stringify(fields);
-    if (!isSame) begin("generate", { fields }); // a double click asks once
+const on = (id, ask) => byId(id).addEventListener("click", ask);
+async function begin(action, data = {}) {
+  const parts = await SeedGrid.turn(action, data, SeedGrid.pick());
+  if (parts?.stage) SeedGrid.showStage();
+}
+let sent = "";
+const round = (action, around) => {
+  sent = "";
+  begin(action, { around });
+};
+const upscaler = () => inputOf("sg-upscaler")?.value ?? "";
+on("sg-generate", () => {
+  const fields = SeedGrid.typed();
+  const isSame = JSON.stringify(fields) === sent && document.documentElement.classList.contains("sg-busy");
+  sent = JSON.stringify(fields);
+  if (!isSame) begin("generate", { fields }); // a double click asks once
+});
+on("sg-refine", () => round("refine", SeedGrid.refinement()));
+for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
+for (const name of ["final", "final-4"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround({ upscaler: upscaler() })));
+on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
+on("sg-again", () => begin("again"));
+on("sg-stop", () => SeedGrid.ask("stop"));
+for (const id of ["sg-prompt", "sg-seeds"]) {
+  byId(id).addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    byId("sg-generate").click();
   });
-  on("sg-refine", () => round("refine", SeedGrid.refinement()));
-  for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
-  for (const name of ["final", "final-4"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround({ upscaler: upscaler() })));
-  on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
-  on("sg-again", () => begin("again"));
-  on("sg-stop", () => SeedGrid.ask("stop"));
-  for (const id of ["sg-prompt", "sg-seeds"]) {
-    byId(id).addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      byId("sg-generate").click();
-    });
-  }
-})();
+}
 
 /* What tooltips and screen readers call the keys of buttons. */
-(() => {
-  const { byId, text } = SeedGrid;
 
-  /** Button, key as `aria-keyshortcuts` has it, key as one reads it, words, and those of the list of `?`. */
-  SeedGrid.keys = [
-    ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
-    ["sg-refine", "R", "R", "refine"],
-    ["sg-back", "B", "B", "back"],
-    ["sg-zoom", "Z", "Z", "zoom"],
-    ["sg-star", "F", "F", "help_favourite"],
-    ["sg-stop", "Escape", "Esc", "stop", "help_stop"],
-    ["sg-keys", "?", "?", "help_title"],
-  ];
+/** Button, key as `aria-keyshortcuts` has it, key as one reads it, words, and those of the list of `?`. */
+SeedGrid.keys = [
+  ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
+  ["sg-refine", "R", "R", "refine"],
+  ["sg-back", "B", "B", "back"],
+  ["sg-zoom", "Z", "Z", "zoom"],
+  ["sg-star", "F", "F", "help_favourite"],
+  ["sg-stop", "Escape", "Esc", "stop", "help_stop"],
+  ["sg-keys", "?", "?", "help_title"],
+];
 
-  function nameKey([id, key, shown, words]) {
-    const button = byId(id);
-    if (!button) return;
-    button.setAttribute("aria-keyshortcuts", key);
-    button.title = `${text(words)} (${shown})`;
-    if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
-  }
+function nameKey([id, key, shown, words]) {
+  const button = byId(id);
+  if (!button) return;
+  button.setAttribute("aria-keyshortcuts", key);
+  button.title = `${text(words)} (${shown})`;
+  if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
+}
 
-  SeedGrid.keys.forEach(nameKey);
-})();
+SeedGrid.keys.forEach(nameKey);
 
 /* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
    While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
    clicks what a mouse would click. */
-(() => {
-  const { byId, make, text } = SeedGrid;
-  const press = (id) => {
-    const button = byId(id);
-    if (button && !button.disabled) button.click();
-  };
-  /** Mark what is in the card, or not. */
-  SeedGrid.favourite = async () => {
-    const cell = document.activeElement?.closest?.("[data-state='live']");
-    if (cell) await SeedGrid.keepLive(Number(cell.dataset.cell));
-    const star = byId("sg-star");
-    return star.disabled ? SeedGrid.keepLive() : star.click();
-  };
-  const actions = {
-    r: () => press("sg-refine"),
-    b: () => press("sg-back"),
-    z: () => press("sg-zoom"),
-    f: SeedGrid.favourite,
-    "?": () => help(),
-  };
+const press = (id) => {
+  const button = byId(id);
+  if (button && !button.disabled) button.click();
+};
+/** Mark what is in the card, or not. */
+SeedGrid.favourite = async () => {
+  const cell = document.activeElement?.closest?.("[data-state='live']");
+  if (cell) await SeedGrid.keepLive(Number(cell.dataset.cell));
+  const star = byId("sg-star");
+  return star.disabled ? SeedGrid.keepLive() : star.click();
+};
+const actions = {
+  r: () => press("sg-refine"),
+  b: () => press("sg-back"),
+  z: () => press("sg-zoom"),
+  f: SeedGrid.favourite,
+  "?": () => help(),
+};
 
-  /** Every key and what it does. */
-  async function help() {
-    const { overlay } = await SeedGrid.module("zoom");
-    const { keys } = SeedGrid;
-    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Shift + Enter", "help_several"], ["Ctrl + Z", "help_undo"]];
-    const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
-    const rows = [...moves, ...pressed, ["↑", "help_earlier"], ["Tab", "help_complete"]];
-    const list = rows.flatMap(([key, what]) => [
-      make("dt", {}, make("kbd", { text: key })),
-      make("dd", { text: text(what) }),
-    ]);
-    const title = make("h2", { id: "sg-help-title", text: text("help_title") });
-    const dialog = overlay("help", make("section", {}, title, make("dl", {}, ...list)));
-    dialog.id = "sg-help";
-    dialog.setAttribute("aria-labelledby", title.id);
+/** Every key and what it does. */
+async function help() {
+  const { overlay } = await SeedGrid.module("zoom");
+  const { keys } = SeedGrid;
+  const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Shift + Enter", "help_several"], ["Ctrl + Z", "help_undo"]];
+  const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
+  const rows = [...moves, ...pressed, ["↑", "help_earlier"], ["Tab", "help_complete"]];
+  const list = rows.flatMap(([key, what]) => [
+    make("dt", {}, make("kbd", { text: key })),
+    make("dd", { text: text(what) }),
+  ]);
+  const title = make("h2", { id: "sg-help-title", text: text("help_title") });
+  const dialog = overlay("help", make("section", {}, title, make("dl", {}, ...list)));
+  dialog.id = "sg-help";
+  dialog.setAttribute("aria-labelledby", title.id);
+}
+
+document.addEventListener("click", (event) => event.target.closest?.("#sg-keys") && help());
+
+function isTyping(target) {
+  return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
+}
+
+/** Of what lies over the page the large view alone hears keys, and they mean the picture that it shows. */
+function pressOver(dialog, key) {
+  if (!dialog.matches(".sg-zoom")) return;
+  const tool = { r: "refine", f: "favourite", b: "brush" }[key];
+  if (tool) dialog.querySelector(`[data-tool="${tool}"]`)?.click();
+  else if (/^[1-9]$/.test(key)) SeedGrid.module("large").then(({ zoom }) => zoom(Number(key) - 1));
+  else if (key === "z") dialog.close();
+  else if (key === "?") help();
+}
+
+document.addEventListener("keydown", (event) => {
+  const over = SeedGrid.over();
+  const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+  const isStepBack = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !isTyping(event.target);
+  if (isStepBack && (!over || over.matches(".sg-works"))) {
+    if (SeedGrid.undo()) event.preventDefault();
+    return;
   }
-
-  document.addEventListener("click", (event) => event.target.closest?.("#sg-keys") && help());
-
-  function isTyping(target) {
-    return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
+  if (over) {
+    if (!isHeld && !isTyping(event.target)) pressOver(over, event.key.toLowerCase());
+    return;
   }
-
-  /** Of what lies over the page the large view alone hears keys, and they mean the picture that it shows. */
-  function pressOver(dialog, key) {
-    if (!dialog.matches(".sg-zoom")) return;
-    const tool = { r: "refine", f: "favourite", b: "brush" }[key];
-    if (tool) dialog.querySelector(`[data-tool="${tool}"]`)?.click();
-    else if (/^[1-9]$/.test(key)) SeedGrid.module("large").then(({ zoom }) => zoom(Number(key) - 1));
-    else if (key === "z") dialog.close();
-    else if (key === "?") help();
+  const isVarying = Boolean(event.target.closest?.("#sg-variations"));
+  const isSent = event.ctrlKey || event.metaKey || isVarying;
+  if (event.key === "Enter" && isSent && !event.isComposing) {
+    event.preventDefault();
+    event.stopPropagation();
+    document.activeElement?.blur(); // the next key picks a picture
+    press(isVarying ? "sg-refine" : "sg-generate");
+    return;
   }
-
-  document.addEventListener("keydown", (event) => {
-    const over = SeedGrid.over();
-    const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
-    const isStepBack = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !isTyping(event.target);
-    if (isStepBack && (!over || over.matches(".sg-works"))) {
-      if (SeedGrid.undo()) event.preventDefault();
-      return;
-    }
-    if (over) {
-      if (!isHeld && !isTyping(event.target)) pressOver(over, event.key.toLowerCase());
-      return;
-    }
-    const isVarying = Boolean(event.target.closest?.("#sg-variations"));
-    const isSent = event.ctrlKey || event.metaKey || isVarying;
-    if (event.key === "Enter" && isSent && !event.isComposing) {
-      event.preventDefault();
-      event.stopPropagation();
-      document.activeElement?.blur(); // the next key picks a picture
-      press(isVarying ? "sg-refine" : "sg-generate");
-      return;
-    }
-    if (isHeld) return;
-    if (event.key === "Escape") {
-      if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
-      else if (!isTyping(event.target)) SeedGrid.letGo();
-      return;
-    }
-    if (isTyping(event.target)) return;
-    if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]`)?.click();
-    else actions[event.key.toLowerCase()]?.();
-  }, true);
-})();
+  if (isHeld) return;
+  if (event.key === "Escape") {
+    if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
+    else if (!isTyping(event.target)) SeedGrid.letGo();
+    return;
+  }
+  if (isTyping(event.target)) return;
+  if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]`)?.click();
+  else actions[event.key.toLowerCase()]?.();
+}, true);
 
 /* Dropping files anywhere on the page hands them to the import field; a model or LoRA to its panel. */
-(() => {
-  const { make, text, byId } = SeedGrid;
-  let depth = 0;
-  let veil = null;
-  const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+let depth = 0;
+let veil = null;
+const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
 
-  function cover() {
-    veil ??= make("div", { class: "sg-veil" }, make("strong", { text: text("drop_here") }));
-    (SeedGrid.over() ?? document.body).append(veil);
+function cover() {
+  veil ??= make("div", { class: "sg-veil" }, make("strong", { text: text("drop_here") }));
+  (SeedGrid.over() ?? document.body).append(veil);
+}
+
+function uncover() {
+  depth = 0;
+  veil?.remove();
+}
+
+document.addEventListener("dragenter", (event) => {
+  if (!hasFiles(event)) return;
+  depth += 1;
+  cover();
+});
+document.addEventListener("dragleave", (event) => {
+  if (hasFiles(event) && (depth -= 1) <= 0) uncover();
+});
+document.addEventListener("dragover", (event) => {
+  if (hasFiles(event)) event.preventDefault();
+});
+const field = () => byId("sg-drop")?.querySelector("input[type=file]");
+
+/** Say at once what cannot be sent, and send none of it; true when there was such a file. */
+function refuses(files) {
+  const wrong = [...files].map(troubleOf).find(Boolean);
+  if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
+  return Boolean(wrong);
+}
+
+function troubleOf({ name, size }) {
+  const kinds = (field()?.accept ?? "").split(/[\s,]+/).filter(Boolean);
+  if (kinds.length && !kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
+    return { key: "upload_kind", data: { name, kinds: kinds.join(", ") } };
   }
+  const data = { name, value: Math.ceil(size / 2 ** 20), limit: SeedGrid.maxUploadMb };
+  return data.value > data.limit ? { key: "upload_large", data } : null;
+}
 
-  function uncover() {
-    depth = 0;
-    veil?.remove();
-  }
+/** Hand them over; what is chosen once more in the field is heard again. */
+function take(files) {
+  SeedGrid.over()?.close(); // what is said of them stands on the page
+  if (files.length && !refuses(files)) SeedGrid.turnFiles([...files]);
+}
 
-  document.addEventListener("dragenter", (event) => {
-    if (!hasFiles(event)) return;
-    depth += 1;
-    cover();
-  });
-  document.addEventListener("dragleave", (event) => {
-    if (hasFiles(event) && (depth -= 1) <= 0) uncover();
-  });
-  document.addEventListener("dragover", (event) => {
-    if (hasFiles(event)) event.preventDefault();
-  });
-  const field = () => byId("sg-drop")?.querySelector("input[type=file]");
-
-  /** Say at once what cannot be sent, and send none of it; true when there was such a file. */
-  function refuses(files) {
-    const wrong = [...files].map(troubleOf).find(Boolean);
-    if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
-    return Boolean(wrong);
-  }
-
-  function troubleOf({ name, size }) {
-    const kinds = (field()?.accept ?? "").split(/[\s,]+/).filter(Boolean);
-    if (kinds.length && !kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
-      return { key: "upload_kind", data: { name, kinds: kinds.join(", ") } };
-    }
-    const data = { name, value: Math.ceil(size / 2 ** 20), limit: SeedGrid.maxUploadMb };
-    return data.value > data.limit ? { key: "upload_large", data } : null;
-  }
-
-  /** Hand them over; what is chosen once more in the field is heard again. */
-  function take(files) {
-    SeedGrid.over()?.close(); // what is said of them stands on the page
-    if (files.length && !refuses(files)) SeedGrid.turnFiles([...files]);
-  }
-
-  field().addEventListener("change", () => {
-    take(field().files);
-    field().value = "";
-  });
-  document.addEventListener("drop", (event) => {
-    if (!hasFiles(event)) return;
-    uncover();
-    event.preventDefault();
-    const { files } = event.dataTransfer;
-    const weights = [...files].find((file) => file.name.endsWith(".safetensors"));
-    if (weights) SeedGrid.module("models").then(() => SeedGrid.takeModel(weights));
-    else take(files);
-  });
-})();
+field().addEventListener("change", () => {
+  take(field().files);
+  field().value = "";
+});
+document.addEventListener("drop", (event) => {
+  if (!hasFiles(event)) return;
+  uncover();
+  event.preventDefault();
+  const { files } = event.dataTransfer;
+  const weights = [...files].find((file) => file.name.endsWith(".safetensors"));
+  if (weights) SeedGrid.module("models").then(() => SeedGrid.takeModel(weights));
+  else take(files);
+});
 
 /* The library's door and the models': what is behind them comes with the first click. */
-(() => {
-  const { make, text, byId } = SeedGrid;
-  const door = make("button", { class: "sg-library-closed" });
-  door.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
-  byId("sg-library").replaceChildren(door); // nobody's pictures are in the page before this visitor asks
-  const open = async () => (await SeedGrid.module("library")).openLibrary();
-  for (const opener of [door, byId("sg-library-open")]) opener.addEventListener("click", open);
-  byId("sg-models").addEventListener("click", async () => {
-    await SeedGrid.module("models");
-    SeedGrid.showModels();
-  });
-})();
+const door = make("button", { class: "sg-library-closed" }, make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
+byId("sg-library").replaceChildren(door); // nobody's pictures are in the page before this visitor asks
+const open = async () => (await SeedGrid.module("library")).openLibrary();
+for (const opener of [door, byId("sg-library-open")]) opener.addEventListener("click", open);
+byId("sg-models").addEventListener("click", async () => {
+  await SeedGrid.module("models");
+  SeedGrid.showModels();
+});
 
 /* What else of this visitor's is painted or waits, also of closed tabs: a chip each, under the bar. */
-(() => {
-  const { byId, make, text } = SeedGrid;
-  const LOOK_MS = 1000;
-  const list = byId("sg-queue");
-  let timer = 0;
-  let shown = "[]";
+const LOOK_MS = 1000;
+const list = byId("sg-queue");
+let timer = 0;
+let shown = "[]";
 
-  function chip({ run, words, done, total }) {
-    const name = text("queue_stop", { words });
-    const stop = make("button", { title: name, "aria-label": name, text: "×", onclick: () => SeedGrid.ask("queue", { stopped: run }) });
-    return make("li", { title: words }, make("span", { text: words }), make("span", { text: text("queue_part", { done, total }) }), stop);
-  }
+function chip({ run, words, done, total }) {
+  const name = text("queue_stop", { words });
+  const stop = make("button", { title: name, "aria-label": name, text: "×", onclick: () => SeedGrid.ask("queue", { stopped: run }) });
+  return make("li", { title: words }, make("span", { text: words }), make("span", { text: text("queue_part", { done, total }) }), stop);
+}
 
-  SeedGrid.shows.queue = (runs) => {
-    clearTimeout(timer);
-    if (runs.length) timer = setTimeout(() => SeedGrid.ask("queue"), LOOK_MS);
-    if (shown === JSON.stringify(runs)) return;
-    shown = JSON.stringify(runs);
-    list.replaceChildren(...runs.map(chip));
-  };
-})();
+SeedGrid.shows.queue = (runs) => {
+  clearTimeout(timer);
+  if (runs.length) timer = setTimeout(() => SeedGrid.ask("queue"), LOOK_MS);
+  if (shown === JSON.stringify(runs)) return;
+  shown = JSON.stringify(runs);
+  list.replaceChildren(...runs.map(chip));
+};
 
 /* The large view comes with the first picture that is picked, so that a click finds it there. */
 let large = null;

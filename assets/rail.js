@@ -3,172 +3,170 @@
    below it, a line each, in the order in which they came; a click opens one again. */
 import { SeedGrid } from "./base.js";
 
-(() => {
-  const element = SeedGrid.byId("sg-lineage");
-  const go = ({ round }) => SeedGrid.turn("go", { id: round });
-  const { make, text, image, thumbUrl } = SeedGrid;
-  const MOST_PX = 34; // for the lines
-  const MOST_WORKS = 20;
-  const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
-  let works = kept.recall() ?? []; // each by its last round here, with a picture of it and its words
-  const list = make("ol", { class: "sg-rounds" });
-  list.setAttribute("aria-label", text("rail_label"));
-  element.replaceChildren(list);
-  let current = { epoch: -1, rounds: [] };
-  let shown = "";
-  let gutter = 0;
+const { image, make, text, thumbUrl } = SeedGrid;
+const element = SeedGrid.byId("sg-lineage");
+const go = ({ round }) => SeedGrid.turn("go", { id: round });
+const MOST_PX = 34; // for the lines
+const MOST_WORKS = 20;
+const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
+let works = kept.recall() ?? []; // each by its last round here, with a picture of it and its words
+const list = make("ol", { class: "sg-rounds" });
+list.setAttribute("aria-label", text("rail_label"));
+element.replaceChildren(list);
+let current = { epoch: -1, rounds: [] };
+let shown = "";
+let gutter = 0;
 
-  function show(value) {
-    if (value.epoch < current.epoch) return;
-    current = value;
-    note(value);
-    SeedGrid.allow("sg-back", value.has_parent || Boolean(workBefore()));
-    const news = JSON.stringify([value.rounds, value.current, works]);
-    if (news === shown) return;
-    shown = news;
-    // The pictures on the stage come first, and then the small ones here.
-    Promise.resolve(SeedGrid.settled?.()).then(() => news === shown && draw(value));
-  }
+function show(value) {
+  if (value.epoch < current.epoch) return;
+  current = value;
+  note(value);
+  SeedGrid.allow("sg-back", value.has_parent || Boolean(workBefore()));
+  const news = JSON.stringify([value.rounds, value.current, works]);
+  if (news === shown) return;
+  shown = news;
+  // The pictures on the stage come first, and then the small ones here.
+  Promise.resolve(SeedGrid.settled?.()).then(() => news === shown && draw(value));
+}
 
-  /** Note where this work was left, by the picture that is picked there, or was, or the first. */
-  function note({ rounds, current }) {
-    const { work } = SeedGrid.state();
-    const round = rounds.find(({ id }) => id === current);
-    if (!work || !round) return;
-    const { cells, picked } = SeedGrid.stageNow();
-    const ringed = round.cells.find(({ id }) => id && id === cells[picked]?.id);
-    const cell = ringed ?? round.cells.find((each) => each.picked) ?? round.cells.find(({ id }) => id);
-    const left = { work, round: current, picture: cell?.id ?? null, words: rounds[0].words };
-    const at = placeOfWork();
-    works = (at < 0 ? [...works, left] : works.with(at, left)).slice(-MOST_WORKS);
-    kept.keep(works);
-  }
+/** Note where this work was left, by the picture that is picked there, or was, or the first. */
+function note({ rounds, current }) {
+  const { work } = SeedGrid.state();
+  const round = rounds.find(({ id }) => id === current);
+  if (!work || !round) return;
+  const { cells, picked } = SeedGrid.stageNow();
+  const ringed = round.cells.find(({ id }) => id && id === cells[picked]?.id);
+  const cell = ringed ?? round.cells.find((each) => each.picked) ?? round.cells.find(({ id }) => id);
+  const left = { work, round: current, picture: cell?.id ?? null, words: rounds[0].words };
+  const at = placeOfWork();
+  works = (at < 0 ? [...works, left] : works.with(at, left)).slice(-MOST_WORKS);
+  kept.keep(works);
+}
 
-  const placeOfWork = () => works.findIndex(({ work }) => work === SeedGrid.state().work);
-  const workBefore = () => (placeOfWork() < 0 ? works.at(-1) : works[placeOfWork() - 1]);
-  const open = ({ round }) => SeedGrid.turn("load", { place: round });
+const placeOfWork = () => works.findIndex(({ work }) => work === SeedGrid.state().work);
+const workBefore = () => (placeOfWork() < 0 ? works.at(-1) : works[placeOfWork() - 1]);
+const open = ({ round }) => SeedGrid.turn("load", { place: round });
 
-  /** To the round before; from a work's first one to the work before. */
-  const back = () =>
-    SeedGrid.turn("back", {}, {}, (parts) => {
-      const before = parts?.stage ? null : workBefore();
-      return before && ["load", { place: before.round }];
-    });
-
-  /** Begin clean: no earlier work, no words. */
-  async function beginWork() {
-    works = kept.keep([]);
-    await SeedGrid.turn("load", { start: true });
-    SeedGrid.write(SeedGrid.inputOf("sg-prompt"), "");
-    SeedGrid.inputOf("sg-prompt").focus();
-  }
-
-  /** A work that is folded; one whose picture was deleted is none any more. */
-  function folded(left) {
-    const forget = () => ((works = kept.keep(works.filter((each) => each !== left))), button.parentNode.remove());
-    const button = make("button", { class: "sg-work", "aria-label": text("rail_work", left), title: left.words, "data-work": left.work, onclick: () => open(left) });
-    if (left.picture) button.append(image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget }));
-    button.append(make("bdi", { text: left.words }));
-    return make("li", {}, button);
-  }
-
-  function draw(value) {
-    const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
-    gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
-    list.style.setProperty("--sg-gutter", `${gutter}px`);
-    const at = placeOfWork() < 0 ? works.length : placeOfWork();
-    const rounds = value.rounds.map((round) => item(round, value.current));
-    list.replaceChildren(...works.slice(0, at).map(folded), ...rounds, ...works.slice(at + 1).map(folded));
-    if (lanes > 1) list.prepend(branches(value.rounds, gutter / lanes));
-    ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
-    reveal(list.querySelector("[aria-current]"));
-  }
-
-  /** Ring the picture that is picked on the stage, beside those that were gone on from. */
-  function ring(id) {
-    const here = list.querySelector("[aria-current]");
-    for (const cell of here?.querySelectorAll("[data-id]") ?? []) {
-      cell.classList.toggle("sg-now-picked", cell.dataset.id === id);
-    }
-  }
-  document.addEventListener("sg-pick", (event) => {
-    ring(event.detail);
-    if (current.epoch === SeedGrid.stageNow().epoch) note(current);
+/** To the round before; from a work's first one to the work before. */
+const back = () =>
+  SeedGrid.turn("back", {}, {}, (parts) => {
+    const before = parts?.stage ? null : workBefore();
+    return before && ["load", { place: before.round }];
   });
 
-  /** Scroll the rail, and only the rail, until a round is in sight. */
-  function reveal(round) {
-    if (!round) return;
-    const [box, frame] = [round.getBoundingClientRect(), list.getBoundingClientRect()];
-    if (box.bottom > frame.bottom) list.scrollTop += box.bottom - frame.bottom;
-    if (box.top < frame.top) list.scrollTop -= frame.top - box.top;
-    if (box.right > frame.right) list.scrollLeft += box.right - frame.right;
-    if (box.left < frame.left) list.scrollLeft -= frame.left - box.left;
-  }
+/** Begin clean: no earlier work, no words. */
+async function beginWork() {
+  works = kept.keep([]);
+  await SeedGrid.turn("load", { start: true });
+  SeedGrid.write(SeedGrid.inputOf("sg-prompt"), "");
+  SeedGrid.inputOf("sg-prompt").focus();
+}
 
-  function item(round, current) {
-    const plain = round.name.words ?? text(round.name.key, round.name.data);
-    const name = round.name.nth ? `${plain} ${round.name.nth}` : plain;
-    const button = make("button", {
-      class: "sg-round",
-      title: round.words,
-      "data-round": round.id,
-      "aria-label": text("rail_go", { name, words: round.words }),
-      "aria-current": round.id === current ? "step" : null,
-      onclick: () => go({ round: round.id }),
-    });
-    for (const cell of round.cells) {
-      if (!cell.id) {
-        button.append(make("i"));
-        continue;
-      }
-      const marks = [cell.picked && "sg-was-picked", cell.trashed && "sg-is-trashed"].filter(Boolean);
-      const attributes = { loading: "lazy", "data-id": cell.id, class: marks.join(" ") };
-      button.append(image(thumbUrl(cell.id), cell.lost, attributes));
+/** A work that is folded; one whose picture was deleted is none any more. */
+function folded(left) {
+  const forget = () => ((works = kept.keep(works.filter((each) => each !== left))), button.parentNode.remove());
+  const button = make("button", { class: "sg-work", "aria-label": text("rail_work", left), title: left.words, "data-work": left.work, onclick: () => open(left) });
+  if (left.picture) button.append(image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget }));
+  button.append(make("bdi", { text: left.words }));
+  return make("li", {}, button);
+}
+
+function draw(value) {
+  const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
+  gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
+  list.style.setProperty("--sg-gutter", `${gutter}px`);
+  const at = placeOfWork() < 0 ? works.length : placeOfWork();
+  const rounds = value.rounds.map((round) => item(round, value.current));
+  list.replaceChildren(...works.slice(0, at).map(folded), ...rounds, ...works.slice(at + 1).map(folded));
+  if (lanes > 1) list.prepend(branches(value.rounds, gutter / lanes));
+  ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
+  reveal(list.querySelector("[aria-current]"));
+}
+
+/** Ring the picture that is picked on the stage, beside those that were gone on from. */
+function ring(id) {
+  const here = list.querySelector("[aria-current]");
+  for (const cell of here?.querySelectorAll("[data-id]") ?? []) {
+    cell.classList.toggle("sg-now-picked", cell.dataset.id === id);
+  }
+}
+document.addEventListener("sg-pick", (event) => {
+  ring(event.detail);
+  if (current.epoch === SeedGrid.stageNow().epoch) note(current);
+});
+
+/** Scroll the rail, and only the rail, until a round is in sight. */
+function reveal(round) {
+  if (!round) return;
+  const [box, frame] = [round.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (box.bottom > frame.bottom) list.scrollTop += box.bottom - frame.bottom;
+  if (box.top < frame.top) list.scrollTop -= frame.top - box.top;
+  if (box.right > frame.right) list.scrollLeft += box.right - frame.right;
+  if (box.left < frame.left) list.scrollLeft -= frame.left - box.left;
+}
+
+function item(round, current) {
+  const plain = round.name.words ?? text(round.name.key, round.name.data);
+  const name = round.name.nth ? `${plain} ${round.name.nth}` : plain;
+  const button = make("button", {
+    class: "sg-round",
+    title: round.words,
+    "data-round": round.id,
+    "aria-label": text("rail_go", { name, words: round.words }),
+    "aria-current": round.id === current ? "step" : null,
+    onclick: () => go({ round: round.id }),
+  });
+  for (const cell of round.cells) {
+    if (!cell.id) {
+      button.append(make("i"));
+      continue;
     }
-    button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
-    return make("li", {}, make("span", { class: "sg-round-name", text: name, title: name }), button);
+    const marks = [cell.picked && "sg-was-picked", cell.trashed && "sg-is-trashed"].filter(Boolean);
+    const attributes = { loading: "lazy", "data-id": cell.id, class: marks.join(" ") };
+    button.append(image(thumbUrl(cell.id), cell.lost, attributes));
   }
+  button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
+  return make("li", {}, make("span", { class: "sg-round-name", text: name, title: name }), button);
+}
 
-  /** Lines from each round to its parent, one lane a branch, in the gutter left of the rounds. */
-  function branches(rounds, step) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("class", "sg-branches");
-    svg.setAttribute("aria-hidden", "true");
-    const rowOf = new Map(rounds.map((round, row) => [round.id, row]));
-    const draw = () => {
-      const top = list.getBoundingClientRect().top - list.scrollTop;
-      const middle = [...list.querySelectorAll(".sg-round")].map((node) => {
-        const box = node.getBoundingClientRect();
-        return box.top + box.height / 2 - top;
-      });
-      const x = (lane) => 5 + lane * step;
-      svg.replaceChildren();
-      rounds.forEach((round, row) => {
-        const parent = rowOf.get(round.parent);
-        if (parent !== undefined) {
-          const from = [x(rounds[parent].lane), middle[parent]];
-          const to = [x(round.lane), middle[row]];
-          const bend = from[0] === to[0] ? "" : `V${to[1] - 14} Q${from[0]} ${to[1] - 4} ${to[0]} ${to[1] - 4}`;
-          svg.append(shape("path", { d: `M${from[0]} ${from[1]}${bend} L${to[0]} ${to[1]}` }));
-        }
-      });
-      rounds.forEach((round, row) =>
-        svg.append(shape("circle", { cx: x(round.lane), cy: middle[row], r: 3.5 })),
-      );
-    };
-    requestAnimationFrame(draw);
-    return svg;
-  }
+/** Lines from each round to its parent, one lane a branch, in the gutter left of the rounds. */
+function branches(rounds, step) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "sg-branches");
+  svg.setAttribute("aria-hidden", "true");
+  const rowOf = new Map(rounds.map((round, row) => [round.id, row]));
+  const draw = () => {
+    const top = list.getBoundingClientRect().top - list.scrollTop;
+    const middle = [...list.querySelectorAll(".sg-round")].map((node) => {
+      const box = node.getBoundingClientRect();
+      return box.top + box.height / 2 - top;
+    });
+    const x = (lane) => 5 + lane * step;
+    svg.replaceChildren();
+    rounds.forEach((round, row) => {
+      const parent = rowOf.get(round.parent);
+      if (parent !== undefined) {
+        const from = [x(rounds[parent].lane), middle[parent]];
+        const to = [x(round.lane), middle[row]];
+        const bend = from[0] === to[0] ? "" : `V${to[1] - 14} Q${from[0]} ${to[1] - 4} ${to[0]} ${to[1] - 4}`;
+        svg.append(shape("path", { d: `M${from[0]} ${from[1]}${bend} L${to[0]} ${to[1]}` }));
+      }
+    });
+    rounds.forEach((round, row) =>
+      svg.append(shape("circle", { cx: x(round.lane), cy: middle[row], r: 3.5 })),
+    );
+  };
+  requestAnimationFrame(draw);
+  return svg;
+}
 
-  function shape(tag, attributes) {
-    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-    return node;
-  }
+function shape(tag, attributes) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  return node;
+}
 
-  SeedGrid.byId("sg-back").addEventListener("click", back);
-  SeedGrid.byId("sg-new").addEventListener("click", beginWork);
-  SeedGrid.railNow = () => current;
-  SeedGrid.shows.rail = show;
-})();
+SeedGrid.byId("sg-back").addEventListener("click", back);
+SeedGrid.byId("sg-new").addEventListener("click", beginWork);
+SeedGrid.railNow = () => current;
+SeedGrid.shows.rail = show;

@@ -2,7 +2,7 @@
    what is said when nobody answers. */
 import { SeedGrid } from "./base.js";
 
-const { byId, config, make, text, language, shows } = SeedGrid;
+const { byId, config, language, make, shows, text } = SeedGrid;
 const NAMES = ["work", "round", "picked", "run", "epoch"];
 
 /** A line of questions: each is asked when the one before it has had its answer. */
@@ -186,83 +186,76 @@ function lentHeaders() {
 }
 
 /* The status line under the stage, and messages at the field they are about. */
-(() => {
-  const element = byId("sg-status");
-  const folder = (id) => SeedGrid.ask("folder", { id });
-  const line = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
-  const ways = make("div", { class: "sg-status-ways", hidden: "" });
-  element.replaceChildren(line, ways);
-  let epoch = -1;
-  let isMarked = false;
-  // The fields of the page; an error about anything else stands in the status line alone.
-  const PLACES = new Set([...SeedGrid.fields, "vary", "drop"]);
+const element = byId("sg-status");
+const statusLine = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
+const ways = make("div", { class: "sg-status-ways", hidden: "" });
+element.replaceChildren(statusLine, ways);
+let epoch = -1;
+let isMarked = false;
+// The fields of the page; an error about anything else stands in the status line alone.
+const PLACES = new Set([...SeedGrid.fields, "vary", "drop"]);
 
-  function show(value) {
-    if (value.epoch < epoch) return;
-    epoch = value.epoch ?? epoch;
-    line.textContent = value.key ? text(value.key, value.data) : "";
-    line.dataset.kind = value.kind;
-    line.dataset.key = value.key ?? "";
-    const said = SeedGrid.over()?.querySelector(".sg-said"); // the line itself is covered
-    if (said) said.textContent = value.kind === "error" ? line.textContent : "";
-    document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
-    offer(value);
-    clearFields();
-    if (PLACES.has(value.field)) complain(value.field, text(value.key, value.data));
-    else if (value.kind === "error" || value.kind === "note") line.scrollIntoView({ block: "nearest" });
+function show(value) {
+  if (value.epoch < epoch) return;
+  epoch = value.epoch ?? epoch;
+  statusLine.textContent = value.key ? text(value.key, value.data) : "";
+  statusLine.dataset.kind = value.kind;
+  statusLine.dataset.key = value.key ?? "";
+  const said = SeedGrid.over()?.querySelector(".sg-said"); // the line itself is covered
+  if (said) said.textContent = value.kind === "error" ? statusLine.textContent : "";
+  document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
+  offer(value);
+  clearFields();
+  if (PLACES.has(value.field)) complain(value.field, text(value.key, value.data));
+  else if (value.kind === "error" || value.kind === "note") statusLine.scrollIntoView({ block: "nearest" });
+}
+
+/** What can be done about it, where there is something. */
+function offer(value) {
+  const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
+  const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
+  const found = {
+    error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (SeedGrid.tell({ fields: settings }), offer({})))] : []),
+    error_picture_without_recipe: () => [button("drop_describe", () => byId("sg-prompt").querySelector("textarea").focus()), button("library_open", () => byId("sg-library-open").click())],
+  };
+  ways.replaceChildren(...(found[value.key]?.(value.data) ?? []));
+  ways.hidden = !ways.children.length;
+}
+
+function clearFields() {
+  if (!isMarked) return; // at every step of a run: not a look through the whole page
+  isMarked = false;
+  for (const note of document.querySelectorAll(".sg-field-error")) note.remove();
+  for (const field of document.querySelectorAll("[data-sg-wrong]")) {
+    delete field.dataset.sgWrong;
+    field.querySelector("input, textarea, select")?.removeAttribute("aria-invalid");
   }
+}
 
-  /** What can be done about it, where there is something. */
-  function offer(value) {
-    const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
-    const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
-    const name = "status_folder_other";
-    const other = make("input", { class: "sg-field", maxlength: "500", placeholder: text(name), "aria-label": text(name) });
-    const found = {
-      error_folder_read_only: () => [button("status_folder_again", () => folder("")), other, button("status_folder_use", () => folder(other.value))],
-      error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (SeedGrid.tell({ fields: settings }), offer({})))] : []),
-      error_picture_without_recipe: () => [button("drop_describe", () => byId("sg-prompt").querySelector("textarea").focus()), button("library_open", () => byId("sg-library-open").click())],
-    };
-    found.error_folder_refuses = found.error_folder_read_only;
-    ways.replaceChildren(...(found[value.key]?.(value.data) ?? []));
-    ways.hidden = !ways.children.length;
-  }
+/** Somebody corrects a field: what was wrong with it is said no more. */
+function corrected() {
+  if (isMarked) statusLine.textContent = "";
+  clearFields();
+}
 
-  function clearFields() {
-    if (!isMarked) return; // at every step of a run: not a look through the whole page
-    isMarked = false;
-    for (const note of document.querySelectorAll(".sg-field-error")) note.remove();
-    for (const field of document.querySelectorAll("[data-sg-wrong]")) {
-      delete field.dataset.sgWrong;
-      field.querySelector("input, textarea, select")?.removeAttribute("aria-invalid");
-    }
-  }
+/** Put the sentence at its field; a folded field is opened first, and needs a moment for that. */
+function complain(name, sentence, isOpened = false) {
+  const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
+  if (field?.offsetParent) return mark(field, sentence);
+  if (isOpened) return undefined; // the status line says it as well
+  SeedGrid.reveal(field ?? byId("sg-settings"));
+  complain(name, sentence, true);
+}
 
-  /** Somebody corrects a field: what was wrong with it is said no more. */
-  function corrected() {
-    if (isMarked) line.textContent = "";
-    clearFields();
-  }
+function mark(field, sentence) {
+  isMarked = true;
+  const input = field.querySelector("input, textarea, select");
+  field.dataset.sgWrong = "";
+  field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
+  input?.setAttribute("aria-invalid", "true");
+  input?.addEventListener("input", corrected, { once: true });
+  if (input?.type !== "file") input?.focus();
+}
 
-  /** Put the sentence at its field; a folded field is opened first, and needs a moment for that. */
-  function complain(name, sentence, isOpened = false) {
-    const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
-    if (field?.offsetParent) return mark(field, sentence);
-    if (isOpened) return undefined; // the status line says it as well
-    SeedGrid.reveal(field ?? byId("sg-settings"));
-    complain(name, sentence, true);
-  }
-
-  function mark(field, sentence) {
-    isMarked = true;
-    const input = field.querySelector("input, textarea, select");
-    field.dataset.sgWrong = "";
-    field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
-    input?.setAttribute("aria-invalid", "true");
-    input?.addEventListener("input", corrected, { once: true });
-    if (input?.type !== "file") input?.focus();
-  }
-
-  SeedGrid.statusNow = () => line.dataset.key ?? "";
-  shows.status = show;
-})();
+SeedGrid.statusNow = () => statusLine.dataset.key ?? "";
+shows.status = show;

@@ -2,327 +2,325 @@
    <canvas> is one that is still forming. Picking is local and instant; Python hears of it. */
 import { SeedGrid } from "./base.js";
 
-(() => {
-  const element = SeedGrid.byId("sg-stage");
-  const SUBTLE_PERCENT = 20;
-  const MANY = 10; // columns, in which a seed finds no room
-  const FEW = 4; // columns, below whose pictures words find room
-  const pick = (data) => SeedGrid.ask("pick", data);
-  const example = (data) => SeedGrid.turn("example", data);
-  const { make, text, icon, byId } = SeedGrid;
-  const grid = make("div", { class: "sg-grid", role: "listbox" });
-  grid.setAttribute("aria-label", text("stage_label"));
-  const invitation = make(
+const { byId, icon, make, text } = SeedGrid;
+const element = SeedGrid.byId("sg-stage");
+const SUBTLE_PERCENT = 20;
+const MANY = 10; // columns, in which a seed finds no room
+const FEW = 4; // columns, below whose pictures words find room
+const pick = (data) => SeedGrid.ask("pick", data);
+const example = (data) => SeedGrid.turn("example", data);
+const grid = make("div", { class: "sg-grid", role: "listbox" });
+grid.setAttribute("aria-label", text("stage_label"));
+const invitation = make(
+  "div",
+  { class: "sg-invitation" },
+  make(
     "div",
-    { class: "sg-invitation" },
-    make(
-      "div",
-      {},
-      make("strong", { text: text("invite_title") }),
-      make("span", { text: text("invite_text") }),
-    ),
+    {},
+    make("strong", { text: text("invite_title") }),
+    make("span", { text: text("invite_text") }),
+  ),
+);
+element.replaceChildren(grid, invitation);
+
+let cells = [];
+let current = { epoch: -2 };
+let columns = 2;
+let picked = null;
+let stopped = -1;
+let settled = Promise.resolve();
+
+// Stop answers at once: Generate is back before the last step has ended.
+document.addEventListener("click", (event) => {
+  if (!event.target.closest?.("#sg-stop")) return;
+  stopped = current.epoch;
+  setBusy(false);
+});
+
+function newCell(index) {
+  const cell = {
+    index,
+    node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index, "aria-keyshortcuts": index < 9 ? index + 1 : null }),
+    canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
+    image: null,
+    caption: make("span", { class: "sg-caption" }),
+    seed: make("span", { class: "sg-seed" }),
+    bar: make("i"),
+    mark: make("span", { class: "sg-cell-mark" }),
+    face: "",
+  };
+  cell.node.append(
+    cell.canvas,
+    make("kbd", { class: "sg-number", "aria-hidden": "true", text: index + 1 }),
+    make("span", { class: "sg-foot", "aria-hidden": "true" }, cell.caption, cell.seed),
+    make("span", { class: "sg-bar-line" }, cell.bar),
+    cell.mark,
   );
-  element.replaceChildren(grid, invitation);
-
-  let cells = [];
-  let current = { epoch: -2 };
-  let columns = 2;
-  let picked = null;
-  let stopped = -1;
-  let settled = Promise.resolve();
-
-  // Stop answers at once: Generate is back before the last step has ended.
-  document.addEventListener("click", (event) => {
-    if (!event.target.closest?.("#sg-stop")) return;
-    stopped = current.epoch;
-    setBusy(false);
+  cell.node.addEventListener("click", (event) => take(event, index));
+  cell.node.addEventListener("dblclick", () => SeedGrid.module("large").then(({ zoom }) => zoom(index)));
+  cell.node.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      take(event, index);
+    } else if (SeedGrid.rove(event, () => seen().map((each) => each.node), columns)) {
+      event.preventDefault();
+    }
   });
+  cell.node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
+  return cell;
+}
 
-  function newCell(index) {
-    const cell = {
-      index,
-      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index, "aria-keyshortcuts": index < 9 ? index + 1 : null }),
-      canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
-      image: null,
-      caption: make("span", { class: "sg-caption" }),
-      seed: make("span", { class: "sg-seed" }),
-      bar: make("i"),
-      mark: make("span", { class: "sg-cell-mark" }),
-      face: "",
-    };
-    cell.node.append(
-      cell.canvas,
-      make("kbd", { class: "sg-number", "aria-hidden": "true", text: index + 1 }),
-      make("span", { class: "sg-foot", "aria-hidden": "true" }, cell.caption, cell.seed),
-      make("span", { class: "sg-bar-line" }, cell.bar),
-      cell.mark,
-    );
-    cell.node.addEventListener("click", (event) => take(event, index));
-    cell.node.addEventListener("dblclick", () => SeedGrid.module("large").then(({ zoom }) => zoom(index)));
-    cell.node.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        take(event, index);
-      } else if (SeedGrid.rove(event, () => seen().map((each) => each.node), columns)) {
-        event.preventDefault();
-      }
-    });
-    cell.node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
-    return cell;
+const seen = () => cells.filter((cell) => !cell.node.hidden);
+
+/** Pick one, or mark it beside others. */
+function take(event, index) {
+  const isMarked = event.shiftKey || document.documentElement.classList.contains("sg-marking");
+  if (isMarked) SeedGrid.module("wall").then(({ mark }) => mark(index));
+  else choose(index);
+}
+
+/** Pick a cell; the picked one stays so. A forming one counts once it is done. */
+function choose(index) {
+  const state = current.cells?.[index]?.state;
+  if (state === "live") return SeedGrid.keepLive(index);
+  if (current.cells?.[index]?.example) return example({ example: current.cells[index].example });
+  if (!["done", "waiting", "painting"].includes(state)) return;
+  if (picked === index) return;
+  const [before, epoch] = [picked, current.epoch];
+  SeedGrid.noteStep({ isThere: () => current.epoch === epoch && picked === index, undo: () => (before === null ? SeedGrid.letGo() : choose(before)) });
+  picked = index;
+  mark();
+  if (state === "done") pick({ id: current.cells[index].id });
+}
+
+SeedGrid.chooseCell = choose;
+
+/** Let go of what is picked, and say so. */
+SeedGrid.letGo = () => {
+  if (picked === null) return;
+  const number = picked + 1;
+  picked = null;
+  mark();
+  pick({ id: null });
+  SeedGrid.shows.status({ epoch: current.epoch, key: "status_let_go", kind: "done", data: { number } });
+};
+
+function mark() {
+  for (const cell of cells) {
+    cell.node.setAttribute("aria-selected", String(cell.index === picked));
   }
+  SeedGrid.refresh();
+  document.dispatchEvent(new CustomEvent("sg-pick", { detail: pickedId() }));
+}
 
-  const seen = () => cells.filter((cell) => !cell.node.hidden);
+const pickedId = () => current.cells?.[picked]?.id ?? null;
 
-  /** Pick one, or mark it beside others. */
-  function take(event, index) {
-    const isMarked = event.shiftKey || document.documentElement.classList.contains("sg-marking");
-    if (isMarked) SeedGrid.module("wall").then(({ mark }) => mark(index));
-    else choose(index);
+function show(value) {
+  if (value.epoch < current.epoch) return; // the last words of a run that was replaced
+  const isNew = value.epoch !== current.epoch;
+  const before = isNew ? [] : current.cells;
+  if (isNew) picked = value.picked ?? alone(value.cells);
+  if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
+  current = value;
+  const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
+  if (isChanged) layOut(value);
+  value.cells.forEach((state, index) => fill(cells[index], state, isNew));
+  if (isChanged) document.dispatchEvent(new Event("sg-laid"));
+  drawPreviews(value.cells);
+  if (isChanged) mark();
+  setBusy(value.busy);
+  if (isNew && value.epoch >= 0) SeedGrid.stream(value.follow);
+  const now = value.cells[picked];
+  const hasFormed = before[picked] ? before[picked].state !== "done" : value.picked === null && value.cells.length === 1;
+  if (now?.state === "done" && hasFormed) pick({ id: now.id });
+}
+
+/** A round of one picture picks it. */
+const alone = ([cell, ...others]) => (others.length || !["done", "waiting", "painting"].includes(cell?.state) ? null : 0);
+
+function layOut(value) {
+  while (cells.length > value.cells.length) cells.pop().node.remove();
+  if (!cells.some((cell) => cell.node.tabIndex === 0)) cells[0]?.node.setAttribute("tabindex", "0");
+  while (cells.length < value.cells.length) {
+    const cell = newCell(cells.length);
+    cells.push(cell);
+    grid.append(cell.node);
   }
+  value.cells.forEach(({ id }, index) => (cells[index].node.hidden = Boolean(SeedGrid.isHidden?.(id))));
+  const shown = seen();
+  const table = shown.length === cells.length ? value.table : null;
+  const fitting = Math.ceil(Math.sqrt(shown.length));
+  columns = table?.columns.length ?? SeedGrid.wallColumns?.(fitting) ?? fitting;
+  const rows = Math.ceil(shown.length / columns);
+  head(table);
+  const [width, height] = value.size;
+  grid.classList.toggle("sg-table", Boolean(table));
+  grid.classList.toggle("sg-many", columns > MANY);
+  grid.classList.toggle("sg-captioned", columns <= FEW && !table);
+  shown.forEach((cell, index) => round(cell.node, index, columns, rows));
+  element.style.setProperty("--sg-columns", columns);
+  element.style.setProperty("--sg-rows", rows);
+  const fits = table || columns === fitting; // else the page is as long as its rows
+  byId("sg-page").style.setProperty("--sg-ratio", fits ? (columns * width) / (rows * height) : columns);
+  element.style.setProperty("--sg-cell-ratio", width / height);
+  const hasLost = value.cells.some((cell) => cell.lost);
+  document.documentElement.classList.toggle("sg-has-lost", hasLost);
+  element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
+  const hasExamples = value.cells.some((cell) => cell.example);
+  element.classList.toggle("sg-opening", hasExamples);
+  invitation.querySelector("strong").textContent = text(hasExamples ? "opening_title" : "invite_title");
+  invitation.querySelector("span").textContent = text(hasExamples ? "opening_text" : "invite_text");
+  if (cells.length > FEW) SeedGrid.module("wall");
+}
 
-  /** Pick a cell; the picked one stays so. A forming one counts once it is done. */
-  function choose(index) {
-    const state = current.cells?.[index]?.state;
-    if (state === "live") return SeedGrid.keepLive(index);
-    if (current.cells?.[index]?.example) return example({ example: current.cells[index].example });
-    if (!["done", "waiting", "painting"].includes(state)) return;
-    if (picked === index) return;
-    const [before, epoch] = [picked, current.epoch];
-    SeedGrid.noteStep({ isThere: () => current.epoch === epoch && picked === index, undo: () => (before === null ? SeedGrid.letGo() : choose(before)) });
-    picked = index;
-    mark();
-    if (state === "done") pick({ id: current.cells[index].id });
+/** In a table: the seeds, or what was changed, above the columns; the words or the seed above each row. */
+function head(table) {
+  for (const heading of grid.querySelectorAll(".sg-heading")) heading.remove();
+  if (!table) return;
+  table.rows.forEach((words, row) => {
+    const heading = make("p", { class: "sg-heading sg-row-heading" }, make("bdi", { text: words }));
+    cells[row * table.columns.length].node.before(heading);
+  });
+  grid.prepend(...table.columns.map((words) => make("p", { class: "sg-heading", text: words })));
+}
+
+/** The corners of the grid are the corners of its outer cells. */
+function round(node, index, columns, rows) {
+  const [column, row] = [index % columns, Math.floor(index / columns)];
+  node.classList.toggle("sg-tl", column === 0 && row === 0);
+  node.classList.toggle("sg-tr", column === columns - 1 && row === 0);
+  node.classList.toggle("sg-bl", column === 0 && row === rows - 1);
+  node.classList.toggle("sg-br", column === columns - 1 && row === rows - 1);
+}
+
+function fill(cell, state, isNew) {
+  // A live cell keeps its former picture, and what is said of it, until its own is there.
+  if (state.state === "live" && cell.image && cell.source !== state.source) return state.source && finish(cell, state, state.source);
+  if (isNew || cell.face !== face(state)) dress(cell, state);
+  cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
+  paint(cell, state, isNew);
+}
+
+/** All of a cell but its progress: what does not change from step to step is not written anew. */
+const face = ({ step, total, preview, ...rest }) => JSON.stringify(rest);
+
+function dress(cell, state) {
+  const { node } = cell;
+  cell.face = face(state);
+  node.dataset.state = state.state;
+  node.dataset.seed = state.seed ?? "";
+  node.dataset.pictureId = state.id ?? "";
+  node.setAttribute("aria-label", label(cell.index, state));
+  node.title = state.prompt ?? "";
+  const mark = state.lost ? "picture_gone" : state.trashed ? "picture_trashed" : null;
+  node.dataset.mark = mark ?? "";
+  cell.mark.textContent = mark ? text(mark) : "";
+  const mixed = state.mix && text(state.mix.percent > SUBTLE_PERCENT ? "mix_strong" : "mix_subtle", { number: cell.index + 1 });
+  cell.caption.textContent = state.words || mixed || "";
+  cell.seed.replaceChildren();
+  if (state.seed !== null && state.seed !== undefined) {
+    if (state.locked) cell.seed.append(icon("lock"));
+    cell.seed.append(String(state.seed));
   }
+}
 
-  SeedGrid.chooseCell = choose;
+function label(index, state) {
+  const data = { number: index + 1, seed: state.seed ?? "", words: state.prompt ?? "" };
+  return text(state.example ? "cell_done" : `cell_${state.state}`, data);
+}
 
-  /** Let go of what is picked, and say so. */
-  SeedGrid.letGo = () => {
-    if (picked === null) return;
-    const number = picked + 1;
-    picked = null;
-    mark();
-    pick({ id: null });
-    SeedGrid.shows.status({ epoch: current.epoch, key: "status_let_go", kind: "done", data: { number } });
-  };
+function paint(cell, state, isNew) {
+  const source = state.state === "done" ? `pictures/${state.id}.png` : state.example ? `opening/${state.example}.webp` : state.source;
+  if (source && !state.lost) return finish(cell, state, source);
+  if (cell.image?.dataset.recipe && cell.image.dataset.recipe === state.recipe) return; // live, and kept in a moment
+  cell.image?.remove();
+  cell.image = cell.source = null;
+  cell.canvas.hidden = false;
+  if (!isNew && (state.preview || cell.blank === state.seed)) return;
+  cell.blank = state.seed;
+  Object.assign(cell.canvas, { width: 1, height: 1 }); // empties it; a soft field of colour lies behind
+  cell.canvas.style.setProperty("--sg-hue", ((state.seed ?? cell.index) * 137) % 360);
+}
 
-  function mark() {
-    for (const cell of cells) {
-      cell.node.setAttribute("aria-selected", String(cell.index === picked));
-    }
+function finish(cell, state, source) {
+  if (cell.source === source) return;
+  cell.source = source;
+  const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, "data-recipe": state.recipe, "data-example": state.example, class: state.example && "sg-example", draggable: "true" });
+  image.addEventListener("error", () => {
+    if (cell.source !== source) return;
+    state.lost = true; // its file went after the page was told of it
+    fill(cell, state, true);
     SeedGrid.refresh();
-    document.dispatchEvent(new CustomEvent("sg-pick", { detail: pickedId() }));
-  }
-
-  const pickedId = () => current.cells?.[picked]?.id ?? null;
-
-  function show(value) {
-    if (value.epoch < current.epoch) return; // the last words of a run that was replaced
-    const isNew = value.epoch !== current.epoch;
-    const before = isNew ? [] : current.cells;
-    if (isNew) picked = value.picked ?? alone(value.cells);
-    if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
-    current = value;
-    const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
-    if (isChanged) layOut(value);
-    value.cells.forEach((state, index) => fill(cells[index], state, isNew));
-    if (isChanged) document.dispatchEvent(new Event("sg-laid"));
-    drawPreviews(value.cells);
-    if (isChanged) mark();
-    setBusy(value.busy);
-    if (isNew && value.epoch >= 0) SeedGrid.stream(value.follow);
-    const now = value.cells[picked];
-    const hasFormed = before[picked] ? before[picked].state !== "done" : value.picked === null && value.cells.length === 1;
-    if (now?.state === "done" && hasFormed) pick({ id: now.id });
-  }
-
-  /** A round of one picture picks it. */
-  const alone = ([cell, ...others]) => (others.length || !["done", "waiting", "painting"].includes(cell?.state) ? null : 0);
-
-  function layOut(value) {
-    while (cells.length > value.cells.length) cells.pop().node.remove();
-    if (!cells.some((cell) => cell.node.tabIndex === 0)) cells[0]?.node.setAttribute("tabindex", "0");
-    while (cells.length < value.cells.length) {
-      const cell = newCell(cells.length);
-      cells.push(cell);
-      grid.append(cell.node);
-    }
-    value.cells.forEach(({ id }, index) => (cells[index].node.hidden = Boolean(SeedGrid.isHidden?.(id))));
-    const shown = seen();
-    const table = shown.length === cells.length ? value.table : null;
-    const fitting = Math.ceil(Math.sqrt(shown.length));
-    columns = table?.columns.length ?? SeedGrid.wallColumns?.(fitting) ?? fitting;
-    const rows = Math.ceil(shown.length / columns);
-    head(table);
-    const [width, height] = value.size;
-    grid.classList.toggle("sg-table", Boolean(table));
-    grid.classList.toggle("sg-many", columns > MANY);
-    grid.classList.toggle("sg-captioned", columns <= FEW && !table);
-    shown.forEach((cell, index) => round(cell.node, index, columns, rows));
-    element.style.setProperty("--sg-columns", columns);
-    element.style.setProperty("--sg-rows", rows);
-    const fits = table || columns === fitting; // else the page is as long as its rows
-    byId("sg-page").style.setProperty("--sg-ratio", fits ? (columns * width) / (rows * height) : columns);
-    element.style.setProperty("--sg-cell-ratio", width / height);
-    const hasLost = value.cells.some((cell) => cell.lost);
-    document.documentElement.classList.toggle("sg-has-lost", hasLost);
-    element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
-    const hasExamples = value.cells.some((cell) => cell.example);
-    element.classList.toggle("sg-opening", hasExamples);
-    invitation.querySelector("strong").textContent = text(hasExamples ? "opening_title" : "invite_title");
-    invitation.querySelector("span").textContent = text(hasExamples ? "opening_text" : "invite_text");
-    if (cells.length > FEW) SeedGrid.module("wall");
-  }
-
-  /** In a table: the seeds, or what was changed, above the columns; the words or the seed above each row. */
-  function head(table) {
-    for (const heading of grid.querySelectorAll(".sg-heading")) heading.remove();
-    if (!table) return;
-    table.rows.forEach((words, row) => {
-      const heading = make("p", { class: "sg-heading sg-row-heading" }, make("bdi", { text: words }));
-      cells[row * table.columns.length].node.before(heading);
-    });
-    grid.prepend(...table.columns.map((words) => make("p", { class: "sg-heading", text: words })));
-  }
-
-  /** The corners of the grid are the corners of its outer cells. */
-  function round(node, index, columns, rows) {
-    const [column, row] = [index % columns, Math.floor(index / columns)];
-    node.classList.toggle("sg-tl", column === 0 && row === 0);
-    node.classList.toggle("sg-tr", column === columns - 1 && row === 0);
-    node.classList.toggle("sg-bl", column === 0 && row === rows - 1);
-    node.classList.toggle("sg-br", column === columns - 1 && row === rows - 1);
-  }
-
-  function fill(cell, state, isNew) {
-    // A live cell keeps its former picture, and what is said of it, until its own is there.
-    if (state.state === "live" && cell.image && cell.source !== state.source) return state.source && finish(cell, state, state.source);
-    if (isNew || cell.face !== face(state)) dress(cell, state);
-    cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
-    paint(cell, state, isNew);
-  }
-
-  /** All of a cell but its progress: what does not change from step to step is not written anew. */
-  const face = ({ step, total, preview, ...rest }) => JSON.stringify(rest);
-
-  function dress(cell, state) {
-    const { node } = cell;
-    cell.face = face(state);
-    node.dataset.state = state.state;
-    node.dataset.seed = state.seed ?? "";
-    node.dataset.pictureId = state.id ?? "";
-    node.setAttribute("aria-label", label(cell.index, state));
-    node.title = state.prompt ?? "";
-    const mark = state.lost ? "picture_gone" : state.trashed ? "picture_trashed" : null;
-    node.dataset.mark = mark ?? "";
-    cell.mark.textContent = mark ? text(mark) : "";
-    const mixed = state.mix && text(state.mix.percent > SUBTLE_PERCENT ? "mix_strong" : "mix_subtle", { number: cell.index + 1 });
-    cell.caption.textContent = state.words || mixed || "";
-    cell.seed.replaceChildren();
-    if (state.seed !== null && state.seed !== undefined) {
-      if (state.locked) cell.seed.append(icon("lock"));
-      cell.seed.append(String(state.seed));
-    }
-  }
-
-  function label(index, state) {
-    const data = { number: index + 1, seed: state.seed ?? "", words: state.prompt ?? "" };
-    return text(state.example ? "cell_done" : `cell_${state.state}`, data);
-  }
-
-  function paint(cell, state, isNew) {
-    const source = state.state === "done" ? `pictures/${state.id}.png` : state.example ? `opening/${state.example}.webp` : state.source;
-    if (source && !state.lost) return finish(cell, state, source);
-    if (cell.image?.dataset.recipe && cell.image.dataset.recipe === state.recipe) return; // live, and kept in a moment
+  });
+  image.src = SeedGrid.own(`seedgrid/${source}`);
+  image.addEventListener("dragstart", ({ dataTransfer }) => state.file && dataTransfer.setData("DownloadURL", `image/png:${state.file}:${image.src}`));
+  const isInPlace = cell.image && (state.state === "live" || cell.image.dataset.recipe);
+  const put = () => {
     cell.image?.remove();
-    cell.image = cell.source = null;
-    cell.canvas.hidden = false;
-    if (!isNew && (state.preview || cell.blank === state.seed)) return;
-    cell.blank = state.seed;
-    Object.assign(cell.canvas, { width: 1, height: 1 }); // empties it; a soft field of colour lies behind
-    cell.canvas.style.setProperty("--sg-hue", ((state.seed ?? cell.index) * 137) % 360);
-  }
-
-  function finish(cell, state, source) {
-    if (cell.source === source) return;
-    cell.source = source;
-    const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, "data-recipe": state.recipe, "data-example": state.example, class: state.example && "sg-example", draggable: "true" });
-    image.addEventListener("error", () => {
-      if (cell.source !== source) return;
-      state.lost = true; // its file went after the page was told of it
-      fill(cell, state, true);
-      SeedGrid.refresh();
-    });
-    image.src = SeedGrid.own(`seedgrid/${source}`);
-    image.addEventListener("dragstart", ({ dataTransfer }) => state.file && dataTransfer.setData("DownloadURL", `image/png:${state.file}:${image.src}`));
-    const isInPlace = cell.image && (state.state === "live" || cell.image.dataset.recipe);
-    const put = () => {
-      cell.image?.remove();
-      cell.image = image;
-      cell.canvas.after(image);
-      cell.preview = null;
-      if (state.state === "live") dress(cell, state);
-    };
-    if (!isInPlace) put();
-    const shown = image.decode().then(() => {
-      if (cell.source !== source) return;
-      if (isInPlace) put();
-      cell.canvas.hidden = true; // until then the preview is seen
-    });
-    settled = Promise.allSettled([settled, shown]);
-  }
-
-  /** Draw the previews of one step in one go: the browser paints the page once and not four times. */
-  async function drawPreviews(states) {
-    const news = states
-      .map((state, index) => [cells[index], state.state === "painting" && state.preview])
-      .filter(([cell, source]) => source && cell.preview !== source);
-    if (!news.length) return;
-    for (const [cell, source] of news) cell.preview = source;
-    const images = await Promise.all(news.map(([, source]) => decoded(source)));
-    news.forEach(([cell, source], at) => {
-      if (cell.preview !== source || !images[at]) return;
-      const { canvas } = cell;
-      const { width, height } = images[at];
-      if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-      canvas.getContext("2d").drawImage(images[at], 0, 0);
-    });
-  }
-
-  /** Decode a JPEG beside the page's own thread; a preview that cannot be is replaced by the next. */
-  async function decoded(source) {
-    const image = new Image();
-    image.src = source;
-    return image.decode().then(() => image, () => null);
-  }
-
-  function setBusy(wanted) {
-    const busy = wanted && current.epoch !== stopped;
-    if (grid.getAttribute("aria-busy") === String(busy)) return;
-    grid.setAttribute("aria-busy", String(busy));
-    element.setAttribute("aria-busy", String(busy));
-    const was = document.documentElement.classList.contains("sg-busy");
-    document.documentElement.classList.toggle("sg-busy", busy);
-    byId("sg-generate").textContent = text(busy ? "add" : "generate");
-    if (was && !busy) {
-      SeedGrid.askLibrary?.();
-      document.dispatchEvent(new Event("sg-painted"));
-    }
-  }
-
-  /** On a phone the card's buttons lie below the stage: what they begin comes into sight. */
-  SeedGrid.showStage = () => {
-    const { top, bottom } = grid.getBoundingClientRect();
-    if (bottom < (bottom - top) / 2) grid.scrollIntoView({ block: "start" });
+    cell.image = image;
+    cell.canvas.after(image);
+    cell.preview = null;
+    if (state.state === "live") dress(cell, state);
   };
+  if (!isInPlace) put();
+  const shown = image.decode().then(() => {
+    if (cell.source !== source) return;
+    if (isInPlace) put();
+    cell.canvas.hidden = true; // until then the preview is seen
+  });
+  settled = Promise.allSettled([settled, shown]);
+}
 
-  /** Lay the stage out anew, as what hides cells or gives it other columns wants it. */
-  SeedGrid.layOut = () => {
-    layOut(current);
-    document.dispatchEvent(new Event("sg-laid"));
-  };
-  SeedGrid.stageNow = () => ({ ...current, picked });
-  SeedGrid.settled = () => settled;
-  SeedGrid.shows.stage = show;
-  show({ epoch: -1, cells: [0, 1, 2, 3].map((seed) => ({ state: "empty", seed })), size: [1, 1], picked: null, busy: false });
-})();
+/** Draw the previews of one step in one go: the browser paints the page once and not four times. */
+async function drawPreviews(states) {
+  const news = states
+    .map((state, index) => [cells[index], state.state === "painting" && state.preview])
+    .filter(([cell, source]) => source && cell.preview !== source);
+  if (!news.length) return;
+  for (const [cell, source] of news) cell.preview = source;
+  const images = await Promise.all(news.map(([, source]) => decoded(source)));
+  news.forEach(([cell, source], at) => {
+    if (cell.preview !== source || !images[at]) return;
+    const { canvas } = cell;
+    const { width, height } = images[at];
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    canvas.getContext("2d").drawImage(images[at], 0, 0);
+  });
+}
+
+/** Decode a JPEG beside the page's own thread; a preview that cannot be is replaced by the next. */
+async function decoded(source) {
+  const image = new Image();
+  image.src = source;
+  return image.decode().then(() => image, () => null);
+}
+
+function setBusy(wanted) {
+  const busy = wanted && current.epoch !== stopped;
+  if (grid.getAttribute("aria-busy") === String(busy)) return;
+  grid.setAttribute("aria-busy", String(busy));
+  element.setAttribute("aria-busy", String(busy));
+  const was = document.documentElement.classList.contains("sg-busy");
+  document.documentElement.classList.toggle("sg-busy", busy);
+  byId("sg-generate").textContent = text(busy ? "add" : "generate");
+  if (was && !busy) {
+    SeedGrid.askLibrary?.();
+    document.dispatchEvent(new Event("sg-painted"));
+  }
+}
+
+/** On a phone the card's buttons lie below the stage: what they begin comes into sight. */
+SeedGrid.showStage = () => {
+  const { top, bottom } = grid.getBoundingClientRect();
+  if (bottom < (bottom - top) / 2) grid.scrollIntoView({ block: "start" });
+};
+
+/** Lay the stage out anew, as what hides cells or gives it other columns wants it. */
+SeedGrid.layOut = () => {
+  layOut(current);
+  document.dispatchEvent(new Event("sg-laid"));
+};
+SeedGrid.stageNow = () => ({ ...current, picked });
+SeedGrid.settled = () => settled;
+SeedGrid.shows.stage = show;
+show({ epoch: -1, cells: [0, 1, 2, 3].map((seed) => ({ state: "empty", seed })), size: [1, 1], picked: null, busy: false });

@@ -2,178 +2,170 @@
    picture has. What stands in the fields is what is painted. */
 import { SeedGrid } from "./base.js";
 
-(() => {
-  const element = SeedGrid.byId("sg-fours");
-  const { make, text } = SeedGrid;
-  element.classList.add("sg-four-list");
+const { bare, byId, make, text, write } = SeedGrid;
+const foursBox = SeedGrid.byId("sg-fours");
+foursBox.classList.add("sg-four-list");
 
-  function chip(words, lines) {
-    const write = () => [1, 2, 3, 4].forEach((number) => SeedGrid.write(SeedGrid.inputOf(`sg-vary-${number}`), lines[number - 1] ?? ""));
-    return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick: write });
-  }
+function chip(words, lines) {
+  const fill = () => [1, 2, 3, 4].forEach((number) => SeedGrid.write(SeedGrid.inputOf(`sg-vary-${number}`), lines[number - 1] ?? ""));
+  return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick: fill });
+}
 
-  function show() {
-    const picked = SeedGrid.pickedNow();
-    if (picked?.isEarly) return; // what is offered for a picture comes with its whole card
-    const fours = Object.entries(picked?.fours ?? {}).map(([name, lines]) => chip(text(`fours_${name}`), lines));
-    element.replaceChildren(...(fours.length ? [make("span", { text: text("fours_title") }), ...fours] : []));
-  }
+function showFours() {
+  const picked = SeedGrid.pickedNow();
+  if (picked?.isEarly) return; // what is offered for a picture comes with its whole card
+  const fours = Object.entries(picked?.fours ?? {}).map(([name, lines]) => chip(text(`fours_${name}`), lines));
+  foursBox.replaceChildren(...(fours.length ? [make("span", { text: text("fours_title") }), ...fours] : []));
+}
 
-  document.addEventListener("sg-card", show);
-})();
+document.addEventListener("sg-card", showFours);
 
 /* Second rounds: as soon as a picture is picked, a variation that made its round, or that its words
    hold already, gives way to one that was not tried: the artist's own last ones first (this browser
    keeps them), then the model's. What was typed since, or chosen, stays. */
-(() => {
-  const { bare, byId, make, text, write } = SeedGrid;
-  const { recall, keep } = SeedGrid.shortList("seedgrid-variations", 40);
-  const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
-  const says = (suffix) => bare(suffix).trim() !== "";
+const { recall, keep } = SeedGrid.shortList("seedgrid-variations", 40);
+const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
+const says = (suffix) => bare(suffix).trim() !== "";
 
-  /** A line such as "guidance 3" is no word to offer for another picture. */
-  const settings = new Set(["lora", "hold", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
-  const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().split(/\W/)[0]);
+/** A line such as "guidance 3" is no word to offer for another picture. */
+const settings = new Set(["lora", "hold", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
+const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().split(/\W/)[0]);
 
-  /** What Refine was pressed with, where nobody offered it, is the artist's own. */
-  function note() {
-    const { offers } = SeedGrid.placeNow();
-    const lines = inputs().map((input) => input?.value.trim() ?? "");
-    const own = lines.filter((line) => says(line) && !offers.includes(line) && !isSetting(line));
-    keep([...new Set([...own, ...recall()])]);
-  }
-  document.addEventListener("click", (event) => event.target.closest?.("#sg-refine") && note(), true);
+/** What Refine was pressed with, where nobody offered it, is the artist's own. */
+function note() {
+  const { offers } = SeedGrid.placeNow();
+  const lines = inputs().map((input) => input?.value.trim() ?? "");
+  const own = lines.filter((line) => says(line) && !offers.includes(line) && !isSetting(line));
+  keep([...new Set([...own, ...recall()])]);
+}
+document.addEventListener("click", (event) => event.target.closest?.("#sg-refine") && note(), true);
 
-  /** What may be offered for a picture: nothing that its words hold, nothing that this work tried. */
-  function freshFor(prompt, isTried, offers) {
-    const isNew = (suffix) => says(suffix) && !prompt.includes(bare(suffix));
-    const fresh = [...recall(), ...offers].filter((suffix) => isNew(suffix) && !isTried(suffix));
-    return [...new Set([...fresh, ...offers.filter(isNew)])]; // rather than nothing: what was tried
-  }
+/** What may be offered for a picture: nothing that its words hold, nothing that this work tried. */
+function freshFor(prompt, isTried, offers) {
+  const isNew = (suffix) => says(suffix) && !prompt.includes(bare(suffix));
+  const fresh = [...recall(), ...offers].filter((suffix) => isNew(suffix) && !isTried(suffix));
+  return [...new Set([...fresh, ...offers.filter(isNew)])]; // rather than nothing: what was tried
+}
 
-  function offer() {
-    const { isFilled, epoch, offers } = SeedGrid.placeNow();
-    const stage = SeedGrid.stageNow();
-    const picked = stage.cells?.[stage.picked];
-    if (!isFilled || stage.epoch !== epoch || !picked?.prompt) return;
-    const prompt = bare(picked.prompt);
-    const round = stage.cells.filter((cell) => cell.locked);
-    const made = (line) => round.some((cell) => bare(cell.words) === bare(line) || bare(cell.prompt).endsWith(bare(line)));
-    const work = new Set(SeedGrid.railNow().rounds.flatMap((each) => each.changes.map(bare)));
-    const isTried = (line) => made(line) || work.has(bare(line));
-    const isSpent = (line) => made(line) || (offers.includes(line) && prompt.includes(bare(line)));
-    const fields = inputs().filter(Boolean);
-    const spent = fields.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
-    const others = fields.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
-    const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
-    SeedGrid.isOffering = true;
-    spent.forEach((input, index) => write(input, fresh[index] ?? ""));
-    SeedGrid.isOffering = false;
-  }
+function offer() {
+  const { isFilled, epoch, offers } = SeedGrid.placeNow();
+  const stage = SeedGrid.stageNow();
+  const picked = stage.cells?.[stage.picked];
+  if (!isFilled || stage.epoch !== epoch || !picked?.prompt) return;
+  const prompt = bare(picked.prompt);
+  const round = stage.cells.filter((cell) => cell.locked);
+  const made = (line) => round.some((cell) => bare(cell.words) === bare(line) || bare(cell.prompt).endsWith(bare(line)));
+  const work = new Set(SeedGrid.railNow().rounds.flatMap((each) => each.changes.map(bare)));
+  const isTried = (line) => made(line) || work.has(bare(line));
+  const isSpent = (line) => made(line) || (offers.includes(line) && prompt.includes(bare(line)));
+  const fields = inputs().filter(Boolean);
+  const spent = fields.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
+  const others = fields.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
+  const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
+  SeedGrid.isOffering = true;
+  spent.forEach((input, index) => write(input, fresh[index] ?? ""));
+  SeedGrid.isOffering = false;
+}
 
-  /** A model that spoils what it enlarges is not asked to; a network may do it, or else the sentence
-      stands where one would look. */
-  function offerFinals() {
-    const { enlarges, upscalers } = SeedGrid.placeNow();
-    const around = byId("sg-around");
-    around.querySelector(".sg-why")?.remove();
-    for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges && !upscalers.length);
-    if (!enlarges && !upscalers.length) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
-    offerUpscalers(around, enlarges ? ["", ...upscalers] : upscalers);
-  }
+/** A model that spoils what it enlarges is not asked to; a network may do it, or else the sentence
+    stands where one would look. */
+function offerFinals() {
+  const { enlarges, upscalers } = SeedGrid.placeNow();
+  const around = byId("sg-around");
+  around.querySelector(".sg-why")?.remove();
+  for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges && !upscalers.length);
+  if (!enlarges && !upscalers.length) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
+  offerUpscalers(around, enlarges ? ["", ...upscalers] : upscalers);
+}
 
-  /** What enlarges: the model itself, or a network that is here. What was chosen stays chosen. */
-  function offerUpscalers(around, names) {
-    const before = byId("sg-upscaler");
-    const chosen = before?.querySelector("select").value;
-    before?.remove();
-    if (names.length < 2) return; // nothing to choose
-    const choices = names.map((name) => make("option", { value: name, text: name || text("upscaler_model") }));
-    const list = make("select", {}, ...choices);
-    if (names.includes(chosen)) list.value = chosen;
-    around.append(make("label", { id: "sg-upscaler" }, make("span", { text: text("upscaler_label") }), list));
-  }
+/** What enlarges: the model itself, or a network that is here. What was chosen stays chosen. */
+function offerUpscalers(around, names) {
+  const before = byId("sg-upscaler");
+  const chosen = before?.querySelector("select").value;
+  before?.remove();
+  if (names.length < 2) return; // nothing to choose
+  const choices = names.map((name) => make("option", { value: name, text: name || text("upscaler_model") }));
+  const list = make("select", {}, ...choices);
+  if (names.includes(chosen)) list.value = chosen;
+  around.append(make("label", { id: "sg-upscaler" }, make("span", { text: text("upscaler_label") }), list));
+}
 
-  // Typed at this place, by hand: it stays, whatever is picked.
-  document.addEventListener("input", (event) => {
-    if (event.target.closest?.("#sg-variations")) event.target.sgTyped = event.isTrusted;
-  });
-  document.addEventListener("sg-filled", () => {
-    for (const input of inputs()) if (input) input.sgTyped = false;
-    offer();
-    offerFinals();
-  });
-  document.addEventListener("sg-pick", offer);
-  SeedGrid.forgetOwn = () => keep([]);
-})();
+// Typed at this place, by hand: it stays, whatever is picked.
+document.addEventListener("input", (event) => {
+  if (event.target.closest?.("#sg-variations")) event.target.sgTyped = event.isTrusted;
+});
+document.addEventListener("sg-filled", () => {
+  for (const input of inputs()) if (input) input.sgTyped = false;
+  offer();
+  offerFinals();
+});
+document.addEventListener("sg-pick", offer);
+SeedGrid.forgetOwn = () => keep([]);
 
 /* How much of the picked picture's composition a refinement holds: a share of its steps, remembered per
    model in this browser. Where there are too few steps it is not offered. And the opposite: seeds that
    look alike are spread. */
-(() => {
-  const MIN_STEPS = 4; // as in seedgrid/core/way.py
-  const { byId, text } = SeedGrid;
-  const shares = SeedGrid.kept("seedgrid-hold"); // by model
-  const row = byId("sg-hold-row");
-  const slider = byId("sg-hold");
+const MIN_STEPS = 4; // as in seedgrid/core/way.py
+const shares = SeedGrid.kept("seedgrid-hold"); // by model
+const row = byId("sg-hold-row");
+const slider = byId("sg-hold");
 
-  function show() {
-    const share = Number(slider.value);
-    const said = share ? text("hold_share", { percent: Math.round(100 * share) }) : text("hold_none");
-    row.querySelector("output").textContent = said;
-    slider.setAttribute("aria-valuetext", said);
-  }
+function showShare() {
+  const share = Number(slider.value);
+  const said = share ? text("hold_share", { percent: Math.round(100 * share) }) : text("hold_none");
+  row.querySelector("output").textContent = said;
+  slider.setAttribute("aria-valuetext", said);
+}
 
-  /** What Refine is told: the words, the share that is held where that is offered, and the region. */
-  SeedGrid.refinement = () => SeedGrid.typedAround({ hold: row.hidden ? 0 : Number(slider.value), ...SeedGrid.regionNow?.() });
+/** What Refine is told: the words, the share that is held where that is offered, and the region. */
+SeedGrid.refinement = () => SeedGrid.typedAround({ hold: row.hidden ? 0 : Number(slider.value), ...SeedGrid.regionNow?.() });
 
-  slider.addEventListener("input", show);
-  slider.addEventListener("change", () => {
-    const { model } = SeedGrid.pickedNow() ?? {};
-    shares.keep({ ...shares.recall(), [model]: slider.value });
-  });
+slider.addEventListener("input", showShare);
+slider.addEventListener("change", () => {
+  const { model } = SeedGrid.pickedNow() ?? {};
+  shares.keep({ ...shares.recall(), [model]: slider.value });
+});
 
-  document.addEventListener("sg-card", () => {
-    const card = SeedGrid.pickedNow();
-    if (card?.isEarly) return; // Python's card says how many steps it has.
-    const numRun = Math.floor((card?.steps ?? 0) * (Number(card?.strength) || 1));
-    row.hidden = !card || Boolean(card.upscaler) || numRun < MIN_STEPS;
-    if (card) slider.value = shares.recall()?.[card.model] ?? "0";
-    show();
-  });
+document.addEventListener("sg-card", () => {
+  const card = SeedGrid.pickedNow();
+  if (card?.isEarly) return; // Python's card says how many steps it has.
+  const numRun = Math.floor((card?.steps ?? 0) * (Number(card?.strength) || 1));
+  row.hidden = !card || Boolean(card.upscaler) || numRun < MIN_STEPS;
+  if (card) slider.value = shares.recall()?.[card.model] ?? "0";
+  showShare();
+});
 
-  // ---- Seeds that look alike ---------------------------------------------------------------------
-  const MOST = 4; // pictures are compared
-  const SIDE = 16; // at so many pixels a side
-  const ALIKE = 0.05; // mean difference of two pictures; four seeds of the bundled model have 0.08 to 0.27
-  const alike = byId("sg-alike");
-  const spread = SeedGrid.inputOf("sg-spread");
+// ---- Seeds that look alike ---------------------------------------------------------------------
+const MOST = 4; // pictures are compared
+const SIDE = 16; // at so many pixels a side
+const ALIKE = 0.05; // mean difference of two pictures; four seeds of the bundled model have 0.08 to 0.27
+const alike = byId("sg-alike");
+const spread = SeedGrid.inputOf("sg-spread");
 
-  function tones(picture) {
-    const context = new OffscreenCanvas(SIDE, SIDE).getContext("2d");
-    context.drawImage(picture, 0, 0, SIDE, SIDE);
-    return context.getImageData(0, 0, SIDE, SIDE).data;
-  }
+function tones(picture) {
+  const context = new OffscreenCanvas(SIDE, SIDE).getContext("2d");
+  context.drawImage(picture, 0, 0, SIDE, SIDE);
+  return context.getImageData(0, 0, SIDE, SIDE).data;
+}
 
-  function difference(one, other) {
-    return one.reduce((sum, tone, at) => sum + Math.abs(tone - other[at]), 0) / (255 * 3 * SIDE * SIDE);
-  }
+function difference(one, other) {
+  return one.reduce((sum, tone, at) => sum + Math.abs(tone - other[at]), 0) / (255 * 3 * SIDE * SIDE);
+}
 
-  /** Suggest it for a grid of several seeds whose pictures are nearly the same. */
-  async function suggestSpread() {
-    if (SeedGrid.pickedNow()?.isEarly) return;
-    await SeedGrid.settled();
-    const { cells, busy } = SeedGrid.stageNow();
-    const seeds = new Set(cells.filter(({ state, locked }) => state === "done" && !locked).map(({ seed }) => seed));
-    const found = [...document.querySelectorAll("#sg-stage img[data-id]")].slice(0, MOST).map(tones);
-    const pairs = found.flatMap((one, at) => found.slice(at + 1).map((other) => difference(one, other)));
-    const mean = pairs.reduce((sum, each) => sum + each, 0) / pairs.length;
-    alike.hidden = busy || seeds.size < 3 || Number(spread.value) > 0 || !(mean < ALIKE);
-  }
+/** Suggest it for a grid of several seeds whose pictures are nearly the same. */
+async function suggestSpread() {
+  if (SeedGrid.pickedNow()?.isEarly) return;
+  await SeedGrid.settled();
+  const { cells, busy } = SeedGrid.stageNow();
+  const seeds = new Set(cells.filter(({ state, locked }) => state === "done" && !locked).map(({ seed }) => seed));
+  const found = [...document.querySelectorAll("#sg-stage img[data-id]")].slice(0, MOST).map(tones);
+  const pairs = found.flatMap((one, at) => found.slice(at + 1).map((other) => difference(one, other)));
+  const mean = pairs.reduce((sum, each) => sum + each, 0) / pairs.length;
+  alike.hidden = busy || seeds.size < 3 || Number(spread.value) > 0 || !(mean < ALIKE);
+}
 
-  document.addEventListener("sg-card", suggestSpread);
-  alike.querySelector("button").addEventListener("click", () => {
-    SeedGrid.write(spread, "0.2");
-    byId("sg-generate").click();
-  });
-})();
+document.addEventListener("sg-card", suggestSpread);
+alike.querySelector("button").addEventListener("click", () => {
+  SeedGrid.write(spread, "0.2");
+  byId("sg-generate").click();
+});

@@ -2,196 +2,190 @@
    and the list under the field can be searched, used and shortened. Nothing of it is sent anywhere. */
 import { SeedGrid } from "./base.js";
 
-(() => {
-  const { make, text, byId, icon } = SeedGrid;
-  const prompts = SeedGrid.shortList("seedgrid-prompts", 100);
-  const { recall } = prompts;
-  let at = -1; // how far back ArrowUp has gone; -1 is what was typed
-  let typed = "";
-  let isWriting = false;
-  const input = () => SeedGrid.inputOf("sg-prompt");
+const { byId, icon, inputOf, make, text, write } = SeedGrid;
+const prompts = SeedGrid.shortList("seedgrid-prompts", 100);
+const { recall } = prompts;
+let at = -1; // how far back ArrowUp has gone; -1 is what was typed
+let typed = "";
+let isWriting = false;
+const input = () => SeedGrid.inputOf("sg-prompt");
 
-  function keep(texts) {
-    prompts.keep(texts);
-    draw();
-  }
-
-  /** What Generate was pressed with stands first, once. */
-  function note() {
-    const prompt = input()?.value.trim();
-    at = -1;
-    if (prompt) keep([prompt, ...recall().filter((each) => each !== prompt)]);
-  }
-
-  function write(value) {
-    isWriting = true;
-    SeedGrid.write(input(), value);
-    input().setSelectionRange(value.length, value.length);
-    isWriting = false;
-  }
-
-  /** Go back or forward; before the newest one stands what was typed. */
-  function go(step) {
-    const prompts = recall();
-    if (at < 0) typed = input().value;
-    const newest = prompts[0] === typed.trim() ? 1 : 0; // what stands there is no earlier one
-    const next = at < 0 ? newest : at + step;
-    if (next >= prompts.length) return false;
-    at = next < newest ? -1 : next;
-    write(at < 0 ? typed : prompts[at]);
-    return true;
-  }
-
-  /** In a prompt of several lines the arrows move in it, until one is on the way back. */
-  const isFree = (field) => at >= 0 || field.selectionStart === 0 || field.offsetHeight < 60;
-  document.addEventListener("keydown", (event) => {
-    const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
-    const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-    if (event.target !== input() || !isPlain || !step || (step < 0 && at < 0)) return;
-    if (isFree(event.target) && go(step)) event.preventDefault();
-  });
-  document.addEventListener("input", (event) => {
-    if (event.target === input() && !isWriting) at = -1;
-  });
-  document.addEventListener("click", (event) => event.target.closest?.("#sg-generate") && note(), true);
-
-  // The list, folded, beneath the words that the model knows.
-  const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
-  const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
-  const clear = make("button", { class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
-  const box = make("details", { class: "sg-history" }, make("summary", { text: text("history_label") }), make("div", { class: "sg-history-head" }, search, clear), list);
-
-  function entry(prompt) {
-    const use = make("button", { class: "sg-history-use", onclick: () => (write(prompt), input().focus()) }, make("bdi", { text: prompt }));
-    const forget = make("button", { class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) });
-    forget.append(icon("close"));
-    return make("li", {}, use, forget);
-  }
-
-  function draw() {
-    const prompts = recall();
-    const wanted = search.value.trim().toLowerCase();
-    const found = prompts.filter((each) => each.toLowerCase().includes(wanted));
-    box.hidden = prompts.length === 0;
-    list.replaceChildren(...(found.length ? found.map(entry) : [make("li", { class: "sg-quiet", text: text("history_none") })]));
-  }
-
+function keep(texts) {
+  prompts.keep(texts);
   draw();
-  /** The list, for the box under the prompt; hidden while there is nothing in it. */
-  SeedGrid.history = box;
-})();
+}
+
+/** What Generate was pressed with stands first, once. */
+function note() {
+  const prompt = input()?.value.trim();
+  at = -1;
+  if (prompt) keep([prompt, ...recall().filter((each) => each !== prompt)]);
+}
+
+function put(value) {
+  isWriting = true;
+  SeedGrid.write(input(), value);
+  input().setSelectionRange(value.length, value.length);
+  isWriting = false;
+}
+
+/** Go back or forward; before the newest one stands what was typed. */
+function go(step) {
+  const prompts = recall();
+  if (at < 0) typed = input().value;
+  const newest = prompts[0] === typed.trim() ? 1 : 0; // what stands there is no earlier one
+  const next = at < 0 ? newest : at + step;
+  if (next >= prompts.length) return false;
+  at = next < newest ? -1 : next;
+  put(at < 0 ? typed : prompts[at]);
+  return true;
+}
+
+/** In a prompt of several lines the arrows move in it, until one is on the way back. */
+const isFree = (field) => at >= 0 || field.selectionStart === 0 || field.offsetHeight < 60;
+document.addEventListener("keydown", (event) => {
+  const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
+  const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+  if (event.target !== input() || !isPlain || !step || (step < 0 && at < 0)) return;
+  if (isFree(event.target) && go(step)) event.preventDefault();
+});
+document.addEventListener("input", (event) => {
+  if (event.target === input() && !isWriting) at = -1;
+});
+document.addEventListener("click", (event) => event.target.closest?.("#sg-generate") && note(), true);
+
+// The list, folded, beneath the words that the model knows.
+const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
+const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
+const clear = make("button", { class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
+const box = make("details", { class: "sg-history" }, make("summary", { text: text("history_label") }), make("div", { class: "sg-history-head" }, search, clear), list);
+
+function entry(prompt) {
+  const use = make("button", { class: "sg-history-use", onclick: () => (put(prompt), input().focus()) }, make("bdi", { text: prompt }));
+  const forget = make("button", { class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) }, icon("close"));
+  return make("li", {}, use, forget);
+}
+
+function draw() {
+  const prompts = recall();
+  const wanted = search.value.trim().toLowerCase();
+  const found = prompts.filter((each) => each.toLowerCase().includes(wanted));
+  box.hidden = prompts.length === 0;
+  list.replaceChildren(...(found.length ? found.map(entry) : [make("li", { class: "sg-quiet", text: text("history_none") })]));
+}
+
+draw();
+/** The list, for the box under the prompt; hidden while there is nothing in it. */
+SeedGrid.history = box;
 
 /* Words that the model knows, as chips under the prompt. A subject or a style takes the place of the
    one that is there; all other words go into the variations. */
-(() => {
-  const element = SeedGrid.byId("sg-hints").appendChild(SeedGrid.make("div", { class: "sg-hint-list" }));
-  const { make, text, byId, inputOf, write } = SeedGrid;
-  let lastVariation = 4;
-  document.addEventListener("focusin", (event) => {
-    const field = event.target.closest?.("[id^='sg-vary-']");
-    if (field) lastVariation = Number(field.id.at(-1)) - 1;
+const element = SeedGrid.byId("sg-hints").appendChild(SeedGrid.make("div", { class: "sg-hint-list" }));
+let lastVariation = 4;
+document.addEventListener("focusin", (event) => {
+  const field = event.target.closest?.("[id^='sg-vary-']");
+  if (field) lastVariation = Number(field.id.at(-1)) - 1;
+});
+
+const hasSome = () => chips().length > 0 || !SeedGrid.history.hidden;
+// Open while one types the prompt; gone as soon as pictures are asked for, so as not to hide them.
+const open = (isOpen) => {
+  byId("sg-hints").classList.toggle("sg-open", isOpen);
+  if (isOpen) mark();
+};
+document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt") && mark());
+document.addEventListener("focusin", (event) => {
+  open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && hasSome());
+});
+document.addEventListener("pointerdown", (event) => {
+  if (event.target.closest?.("#sg-prompt")) open(hasSome());
+  else if (!event.target.closest?.("#sg-hints")) open(false);
+});
+document.addEventListener("keydown", (event) => {
+  const isChip = event.target.closest?.("#sg-hints");
+  if (event.key === "Escape" && isChip) inputOf("sg-prompt").focus();
+  else if (event.key === "Enter" && isChip) return;
+  if (event.key === "Enter" || event.key === "Escape") open(false);
+}, true);
+// Tab leads from row to row and then to the seeds, arrows to every word.
+const chips = () => [...element.querySelectorAll(".sg-chip")];
+element.addEventListener("keydown", (event) => SeedGrid.rove(event, chips) && event.preventDefault());
+element.addEventListener("focusin", (event) => {
+  const row = event.target.closest(".sg-hint-words");
+  for (const each of row?.children ?? []) each.tabIndex = each === event.target ? 0 : -1;
+});
+
+SeedGrid.openHints = () => {
+  inputOf("sg-prompt")?.focus();
+  open(element.children.length > 0);
+};
+
+/** What a word would be written into, and what would stand there then. */
+function writes(kind, word, words) {
+  if (kind !== "subjects" && kind !== "styles") return { id: `sg-vary-${(lastVariation % 4) + 1}`, value: `, ${word}` };
+  const id = "sg-prompt";
+  const prompt = inputOf(id).value;
+  const lower = prompt.toLowerCase();
+  const there = words
+    .filter((other) => placeOf(other.toLowerCase(), lower) >= 0)
+    .sort((one, other) => other.length - one.length)[0];
+  if (there) {
+    const at = placeOf(there.toLowerCase(), lower);
+    return { id, value: prompt.slice(0, at) + word + prompt.slice(at + there.length) };
+  }
+  const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
+  return { id, value: `${prompt.trimEnd()}${prompt.trim() ? glue : ""}${word}` };
+}
+
+function use(chip) {
+  const { id, value } = chip.sgWrites();
+  if (id !== "sg-prompt") lastVariation = Number(id.at(-1));
+  write(inputOf(id), value);
+}
+
+/** Where a word stands, not where its letters do: there is no car in a cartoon. -1 for nowhere. */
+function placeOf(word, words) {
+  const isLatin = (letter) => /[a-z0-9]/.test(letter ?? "");
+  const goesOn = (at) => isLatin(words[at - 1]) && isLatin(words[at]);
+  let at = words.indexOf(word);
+  while (at >= 0 && (goesOn(at) || goesOn(at + word.length))) at = words.indexOf(word, at + 1);
+  return at;
+}
+
+/** Mark the words that stand in the prompt already. */
+function mark() {
+  const prompt = inputOf("sg-prompt").value.toLowerCase();
+  for (const node of element.querySelectorAll(".sg-chip")) {
+    node.setAttribute("aria-pressed", String(placeOf(node.textContent.toLowerCase(), prompt) >= 0));
+  }
+}
+
+function chip(kind, word, words) {
+  const node = make("button", {
+    class: "sg-chip",
+    tabindex: "-1",
+    text: word,
+    onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
+    onclick: () => use(node),
   });
+  node.sgWrites = () => writes(kind, word, words);
+  return node;
+}
 
-  const hasSome = () => chips().length > 0 || !SeedGrid.history.hidden;
-  // Open while one types the prompt; gone as soon as pictures are asked for, so as not to hide them.
-  const open = (isOpen) => {
-    byId("sg-hints").classList.toggle("sg-open", isOpen);
-    if (isOpen) mark();
-  };
-  document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt") && mark());
-  document.addEventListener("focusin", (event) => {
-    open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && hasSome());
-  });
-  document.addEventListener("pointerdown", (event) => {
-    if (event.target.closest?.("#sg-prompt")) open(hasSome());
-    else if (!event.target.closest?.("#sg-hints")) open(false);
-  });
-  document.addEventListener("keydown", (event) => {
-    const isChip = event.target.closest?.("#sg-hints");
-    if (event.key === "Escape" && isChip) inputOf("sg-prompt").focus();
-    else if (event.key === "Enter" && isChip) return;
-    if (event.key === "Enter" || event.key === "Escape") open(false);
-  }, true);
-  // Tab leads from row to row and then to the seeds, arrows to every word.
-  const chips = () => [...element.querySelectorAll(".sg-chip")];
-  element.addEventListener("keydown", (event) => SeedGrid.rove(event, chips) && event.preventDefault());
-  element.addEventListener("focusin", (event) => {
-    const row = event.target.closest(".sg-hint-words");
-    for (const each of row?.children ?? []) each.tabIndex = each === event.target ? 0 : -1;
-  });
+function show(value) {
+  const rows = Object.entries(value).map(([kind, words]) =>
+    make(
+      "div",
+      { class: "sg-hint-row" },
+      make("span", { class: "sg-hint-kind", text: text(`hints_${kind}`, { message: kind }) }),
+      make("div", { class: "sg-hint-words" }, ...words.map((word) => chip(kind, word, words))),
+    ),
+  );
+  element.replaceChildren(...rows, SeedGrid.history);
+  for (const row of element.querySelectorAll(".sg-hint-words")) row.firstElementChild?.setAttribute("tabindex", "0");
+  if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // it was waited for
+  document.dispatchEvent(new Event("sg-words")); // another model knows other words
+}
 
-  SeedGrid.openHints = () => {
-    inputOf("sg-prompt")?.focus();
-    open(element.children.length > 0);
-  };
-
-  /** What a word would be written into, and what would stand there then. */
-  function writes(kind, word, words) {
-    if (kind !== "subjects" && kind !== "styles") return { id: `sg-vary-${(lastVariation % 4) + 1}`, value: `, ${word}` };
-    const id = "sg-prompt";
-    const prompt = inputOf(id).value;
-    const lower = prompt.toLowerCase();
-    const there = words
-      .filter((other) => placeOf(other.toLowerCase(), lower) >= 0)
-      .sort((one, other) => other.length - one.length)[0];
-    if (there) {
-      const at = placeOf(there.toLowerCase(), lower);
-      return { id, value: prompt.slice(0, at) + word + prompt.slice(at + there.length) };
-    }
-    const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
-    return { id, value: `${prompt.trimEnd()}${prompt.trim() ? glue : ""}${word}` };
-  }
-
-  function use(chip) {
-    const { id, value } = chip.sgWrites();
-    if (id !== "sg-prompt") lastVariation = Number(id.at(-1));
-    write(inputOf(id), value);
-  }
-
-  /** Where a word stands, not where its letters do: there is no car in a cartoon. -1 for nowhere. */
-  function placeOf(word, words) {
-    const isLatin = (letter) => /[a-z0-9]/.test(letter ?? "");
-    const goesOn = (at) => isLatin(words[at - 1]) && isLatin(words[at]);
-    let at = words.indexOf(word);
-    while (at >= 0 && (goesOn(at) || goesOn(at + word.length))) at = words.indexOf(word, at + 1);
-    return at;
-  }
-
-  /** Mark the words that stand in the prompt already. */
-  function mark() {
-    const prompt = inputOf("sg-prompt").value.toLowerCase();
-    for (const node of element.querySelectorAll(".sg-chip")) {
-      node.setAttribute("aria-pressed", String(placeOf(node.textContent.toLowerCase(), prompt) >= 0));
-    }
-  }
-
-  function chip(kind, word, words) {
-    const node = make("button", {
-      class: "sg-chip",
-      tabindex: "-1",
-      text: word,
-      onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
-      onclick: () => use(node),
-    });
-    node.sgWrites = () => writes(kind, word, words);
-    return node;
-  }
-
-  function show(value) {
-    const rows = Object.entries(value).map(([kind, words]) =>
-      make(
-        "div",
-        { class: "sg-hint-row" },
-        make("span", { class: "sg-hint-kind", text: text(`hints_${kind}`, { message: kind }) }),
-        make("div", { class: "sg-hint-words" }, ...words.map((word) => chip(kind, word, words))),
-      ),
-    );
-    element.replaceChildren(...rows, SeedGrid.history);
-    for (const row of element.querySelectorAll(".sg-hint-words")) row.firstElementChild?.setAttribute("tabindex", "0");
-    if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // it was waited for
-    document.dispatchEvent(new Event("sg-words")); // another model knows other words
-  }
-
-  SeedGrid.showHints = show;
-  show({});
-})();
+SeedGrid.showHints = show;
+show({});

@@ -9,8 +9,7 @@ const { make, text, icon, image, words, pictureUrl, thumbUrl } = SeedGrid;
 export function overlay(kind, ...children) {
   document.querySelector("dialog.sg-overlay")?.remove();
   const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
-  const close = make("button", { class: "sg-close", "aria-label": text("close"), onclick: () => dialog.close() });
-  close.append(icon("close"));
+  const close = make("button", { class: "sg-close", "aria-label": text("close"), onclick: () => dialog.close() }, icon("close"));
   dialog.append(close, ...children);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", (event) => {
@@ -47,30 +46,20 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
   });
   const redraw = () => difference.hidden || drawDifference(difference, before, after);
   before.addEventListener("load", redraw);
-  const toggle = make("button", {
-    class: "sg-toggle",
-    "aria-pressed": "false",
-    text: text("compare_difference"),
-    onclick: () => {
-      difference.hidden = !difference.hidden;
-      toggle.setAttribute("aria-pressed", String(!difference.hidden));
-      redraw();
-    },
+  const toggle = switched("compare_difference", () => {
+    difference.hidden = !difference.hidden;
+    redraw();
+    return !difference.hidden;
   });
   const side = make("div", { class: "sg-side", hidden: "" }, ...[now, ...others].slice(0, 4).map(framed));
-  const beside = make("button", {
-    class: "sg-toggle",
-    "data-tool": "beside",
-    "aria-pressed": "false",
-    text: text("compare_beside"),
-    onclick: () => {
-      frame.hidden = side.hidden;
-      side.hidden = !side.hidden;
-      for (const part of [caption, toggle, names.firstElementChild, names.lastElementChild]) part.hidden = frame.hidden;
-      beside.setAttribute("aria-pressed", String(frame.hidden));
-      near.to(null);
-    },
+  const beside = switched("compare_beside", () => {
+    frame.hidden = side.hidden;
+    side.hidden = !side.hidden;
+    for (const part of [caption, toggle, names.firstElementChild, names.lastElementChild]) part.hidden = frame.hidden;
+    near.to(null);
+    return frame.hidden;
   });
+  beside.dataset.tool = "beside";
   const near = pan(side);
   const choices = others.map((other) => thumbOf(other, () => against(other)));
   function against(other) {
@@ -91,6 +80,12 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
   overlay("compare", make("figure", {}, caption, frame, side, names));
   range.focus();
 };
+
+/** A button that is on or off, as `change` says when it is pressed. */
+function switched(key, change) {
+  const button = make("button", { class: "sg-toggle", "aria-pressed": "false", text: text(key), onclick: () => button.setAttribute("aria-pressed", String(change())) });
+  return button;
+}
 
 /** What a picture can be held against: its parent first, then the others on the stage. */
 function othersOf(now) {

@@ -21,9 +21,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
-from far_network import far, latency_seed
 
 ROOT = Path(__file__).parent.parent
 TRIM_S = "SEEDGRID_TEST_TRIM_S"
@@ -67,27 +67,9 @@ class Gate:
 
 
 @contextlib.contextmanager
-def serve(
-    library: Path,
-    *,
-    step_delay_s: float = 0.0,
-    load_held: bool = False,
-    real: bool = False,
-    port: int = 0,
-    public: Mapping[str, str] | None = None,
-) -> Iterator[str]:
-    """Start the page and give its address; stop it afterwards.
-
-    Args:
-        library: Where the pictures go.
-        step_delay_s: How long the fake backend takes for a step.
-        load_held: Whether it is loaded only when its gate is opened.
-        real: Whether the bundled model paints.
-        port: 0 takes a free one.
-        public: Makes it a page for strangers, with these variables.
-    """
-    options = {"step_delay_s": step_delay_s, "load_held": load_held, "real": real}
-    with serve_process(library, port=port, public=public, **options) as (address, _):
+def serve(library: Path, **options: Any) -> Iterator[str]:
+    """Start the page as `serve_process` does, and give its address; stop it afterwards."""
+    with serve_process(library, **options) as (address, _):
         yield address
 
 
@@ -102,15 +84,23 @@ def serve_process(
     public: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """Start the page as `serve` does, and give its address and the number of its process.
+    """Start the page, and give its address and the number of its process; stop it afterwards.
 
-    What it says after its start is written into `log`.
+    Args:
+        library: Where the pictures go.
+        step_delay_s: How long the fake backend takes for a step.
+        load_held: Whether it is loaded only when its gate is opened.
+        real: Whether the bundled model paints.
+        port: 0 takes a free one.
+        public: Makes it a page for strangers, with these variables.
+        log: Where what it says after its start is written.
     """
-    environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
+    environment = os.environ | {"TMPDIR": str(library.parent)}  # it tidies up nothing
+    environment |= {"SEEDGRID_PUBLIC": "1", **public} if public is not None else {}
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), "real" if real else "fake"]
     command.append("held" if load_held else "at once")
-    command.append("0" if latency_seed() else str(port))
+    command.append(str(port))
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -128,22 +118,10 @@ def serve_process(
             drain = threading.Thread(target=lines.extend, args=(rest,), daemon=True)
             drain.start()
             address = line.removeprefix("SeedGrid is at ").strip()
-            with _reached(address, port) as reached:
-                yield reached, process.pid
+            yield address, process.pid
         finally:
-            process.terminate()
+            process.kill()  # how it stops by itself is test_interrupts.py's
             process.wait()
-
-
-@contextlib.contextmanager
-def _reached(address: str, port: int = 0) -> Iterator[str]:
-    """Give the address itself, or one through a slow network where the tests ask for that."""
-    seed, near = latency_seed(), httpx.URL(address)
-    if seed is None:
-        yield address
-    else:
-        with far(near.port or 80, seed, port) as far_port:
-            yield str(near.copy_with(port=far_port))
 
 
 def _copied(said: Iterable[str], log: Path) -> Iterator[str]:
@@ -175,10 +153,9 @@ def serve_space(python: str = sys.executable, folder: Path = ROOT) -> Iterator[s
             while not _answers(address):
                 assert process.poll() is None, "the Space did not start"
                 time.sleep(0.1)
-            with _reached(address) as reached:
-                yield reached
+            yield address
         finally:
-            process.terminate()
+            process.kill()  # how it stops by itself is test_interrupts.py's
             process.wait()
 
 

@@ -16,11 +16,18 @@ import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+from reports import report_for
 from serving import serve
 
+from seedgrid.core.errors import Notice
+from seedgrid.core.fields import FIELDS
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.probe_results import advise
+from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.answers import make_answers
 from seedgrid.web.api import GRID_FIELDS, Api, default_of
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
@@ -55,6 +62,80 @@ def library(folder: Path, client: Client) -> Iterator[Library]:
 def prompts(library: Library) -> list[str]:
     """Return the prompts of all pictures that are there."""
     return [entry.recipe.prompt for entry in library.search(limit=200).entries]
+
+
+def test_grid_and_refine_give_the_very_files(client: Client, library: Library) -> None:
+    """PNGs byte for byte as in the library, recipes inside; a refinement keeps the seed."""
+    pictures, records = client.predict("a red fox", "3, 9", api_name="/grid")
+    for picture, record, seed in zip(pictures, records, (3, 9), strict=True):
+        given = Path(picture).read_bytes()
+        assert given == library.get(record["id"]).path.read_bytes()
+        assert png.read(given).recipe.seed == record["seed"] == seed
+    _, varied = client.predict(records[0]["id"], [", artsy"], api_name="/refine")
+    assert [(r["seed"], r["prompt"]) for r in varied] == [(3, "a red fox, artsy")]
+
+
+def test_recipe_and_verify_read_a_file(client: Client, tmp_path: Path) -> None:
+    """What it holds, and whether it is identical; one with a changed pixel is not."""
+    (picture,), records = client.predict("a red fox", "1", api_name="/grid")
+    record = client.predict(handle_file(picture), api_name="/recipe")
+    assert record["recipe"] == records[0]["recipe"]
+    assert client.predict(handle_file(picture), api_name="/verify")["verdict"] == "identical"
+    with Image.open(picture) as image:
+        texts = PngInfo()
+        for key, text in image.text.items():
+            texts.add_itxt(key, text)
+        image.putpixel((3, 3), (1, 2, 3))
+        image.save(tmp_path / "edited.png", pnginfo=texts)
+    edited = client.predict(handle_file(str(tmp_path / "edited.png")), api_name="/verify")
+    assert (edited["verdict"], edited["differing_pixels"]) == ("altered", 1)
+
+
+def test_grid_takes_every_field_that_makes_a_picture(client: Client, address: str) -> None:
+    """In the table's names, those of old first; the prompt names LoRAs, no grid is enlarged.
+
+    Gradio's own description and OpenAPI document say of which kind each is.
+    """
+    named = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]
+    assert set(named) == {"/grid", "/refine", "/recipe", "/verify"}
+    told = {each["parameter_name"]: each for each in named["/grid"]["parameters"]}
+    assert list(told) == [row.name for row in GRID_FIELDS]
+    always = ["prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model"]
+    assert list(told)[:8] == always
+    rows = {row.name for row in FIELDS if row.belongs == "recipe"}
+    assert set(told) == rows - {"lora", "typed", "upscaler"}
+    assert {"type": "integer"} in told["steps"]["type"]["oneOf"]
+    assert [name for name, each in told.items() if not each["parameter_has_default"]] == ["prompt"]
+    document = httpx.get(f"{address}gradio_api/openapi.json").json()
+    assert "/gradio_api/call/v2/grid" in document["paths"]
+    _, records = client.predict("a fox", "1", width="2", determinism="off", api_name="/grid")
+    recipe = records[0]["recipe"]
+    assert (recipe["lock_width"], recipe["determinism"]) == (2, "off")
+    with pytest.raises(AppError, match="width"):
+        client.predict("a fox", "1", width="three", api_name="/grid")
+
+
+def test_narrower_batches_are_said(client: Client) -> None:
+    """Where the lock was found to leak, the width is another one, and whoever asked is told.
+
+    The cache of what was found is the whole session's: no other test paints in float16.
+    """
+    recipe = resolve(Request(prompt="a fox", dtype="float16"), FAKE_CARD)[0]
+    advise(recipe, report_for(recipe, tested=2))
+    _, records = client.predict("a fox", "1", dtype="float16", api_name="/grid")
+    assert records[0]["recipe"]["lock_width"] == 2
+    assert records[0]["notices"] == [str(Notice("width_lowered", width=2, usual=4))]
+    _, records = client.predict("a fox", "1", api_name="/grid")
+    assert records[0]["notices"] == []
+
+
+def test_analytics_and_history_are_off(address: str) -> None:
+    """The page reports to nobody and keeps no prompts in the browser's run history."""
+    config = httpx.get(f"{address}config").json()
+    assert config["analytics_enabled"] is False
+    assert config.get("run_history") in (False, None)
+    for path in ("gradio_api/runs", "monitoring", "seedgrid/pictures/..%2F..%2Fetc%2Fpasswd.png"):
+        assert httpx.get(f"{address}{path}").status_code == 404
 
 
 def test_pictures_come_as_they_are_finished(client: Client) -> None:
@@ -104,17 +185,6 @@ def test_a_job_that_is_cancelled_stops_its_run(client: Client, library: Library)
     assert "nobody's" not in prompts(library)
 
 
-def test_the_api_says_of_which_kind_each_parameter_is(address: str) -> None:
-    """Gradio's own description and OpenAPI document come from the table of fields."""
-    grid = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]["/grid"]
-    told = {each["parameter_name"]: each for each in grid["parameters"]}
-    assert list(told) == [row.name for row in GRID_FIELDS]
-    assert {"type": "integer"} in told["steps"]["type"]["oneOf"]
-    assert [name for name, each in told.items() if not each["parameter_has_default"]] == ["prompt"]
-    document = httpx.get(f"{address}gradio_api/openapi.json").json()
-    assert "/gradio_api/call/v2/grid" in document["paths"]
-
-
 def test_a_call_is_two_requests(address: str) -> None:
     """It can be begun and followed with nothing but HTTP."""
     begun = httpx.post(
@@ -143,7 +213,7 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
     async def grid(api: Api) -> list[dict[str, Any]]:
         told = {"prompt": "a fox", "seeds": "1", "size": "64x64", "steps": 1}
         values = [told.get(row.name, default_of(row)) for row in GRID_FIELDS]
-        answers = [each async for each in api.grid()(*values, None)]
+        answers = [each async for each in api.grid(*values, None)]
         return answers[-1][1]
 
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:

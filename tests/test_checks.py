@@ -22,10 +22,8 @@ from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.web.actions.checks import Checks
-from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.answers import make_answers
 from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ME = {"visitor": "0" * 32}
 SOON_S = 120.0
@@ -53,7 +51,7 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
     """What the Verify button answers, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
-        checks = Checks(studio, OneLibrary(studio), FileWork())
+        checks = make_answers(studio).checks
         return [news.verdict async for news in checks.on_verify(picture_id, kept)]
 
     return asyncio.run(collect())

@@ -38,7 +38,6 @@ FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "sma
 ROUTES: Final = {
     "/": SMALL,  # made once for each language
     "/healthz": SMALL,
-    "/metrics": SMALL,
     "/seedgrid/assets/{version}/{name:path}": SMALL,
     "/seedgrid/pictures/{picture_id}.png": SMALL,
     "/seedgrid/live/{recipe_id}.png": SMALL,  # from memory
@@ -61,7 +60,7 @@ ROUTES: Final = {
     # Small ones read a page of the visitor's own library at most.
     **{f"/seedgrid/do/{action}": SMALL for action in ("back", "go", "stop", "pick", "favourite")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("note", "search", "open", "example")},
-    **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "folder", "trash", "mark")},
+    **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "trash", "mark")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("offer", "advise", "queue")},
 }
 """By what each address of ours is bounded; Gradio's are the four of the API (guard.py)."""
@@ -197,3 +196,22 @@ def test_a_bundle_gives_away_no_weights_that_are_not_offered(
             monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
             refused = client.get(path)
     assert (refused.status_code, "not offered" in refused.text) == (409, True)
+
+
+def test_strangers_and_other_pages_change_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A public page tells what it offers, and refuses everything else."""
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    ask = {"json": {"name": "someone/foxes", "lang": "en"}}
+    with Studio(library=tmp_path / "library", backend=FakeBackend()) as studio:
+        client = client_of_page(make_answers(studio), tmp_path)
+        told = client.get("/seedgrid/models").json()
+        assert told["may"] == {"change": False, "download": False}
+        assert told["first"] == []
+        for action in ("download", "add", "delete", "discard"):
+            assert client.post(f"/seedgrid/models/{action}", **ask).json()["wrong"], action
+            headers = {"Origin": "http://elsewhere.example"}
+            assert client.post(f"/seedgrid/models/{action}", headers=headers, **ask).is_error
+        answer = client.put("/seedgrid/models/file/fox.safetensors", content=b"x")
+        assert answer.json()["wrong"]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +28,12 @@ from pictures import make_lineage, make_picture, make_recipe
 from seedgrid.cli import output
 from seedgrid.cli.program import main
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.picture import Entry, Picture
+from seedgrid.core.picture import Entry
 from seedgrid.core.process import PlainFormatter
 from seedgrid.core.recipe import ModelRef, Passport
-from seedgrid.core.text import (
-    library_release,
-    one_line,
-)
+from seedgrid.core.text import library_release, one_line
 from seedgrid.diffusion import processor
-from seedgrid.diffusion.backend import (
-    ATTENTION_NAMES,
-    DEVICE_KINDS,
-    MAX_THREADS,
-)
+from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, MAX_THREADS
 from seedgrid.export import bundle, script
 from seedgrid.formats import png
 from seedgrid.formats.links import link_query, read_link
@@ -49,33 +43,20 @@ ROOT = Path(__file__).parent.parent
 
 ATTACKS = (
     "2.13.0\n--index-url https://evil.example/simple\nevil",
-    "2.13.0\r--extra-index-url=x",
     "2.13.0 ; os_name == 'posix'",
-    "2.13.0 @ https://evil.example/torch.whl",
     "2.13.0 --hash=sha256:00",
-    "2.13.0,!=2.13.0",
     "2.13.0\u2028evil",
-    "2.13.0\x00",
-    "2.13.0\u00b2",
     "٢.١٣.٠",
-    "==2.13.0",
     "1!2.13.0",
     "$(touch evil)",
-    "`touch evil`",
-    "-r evil.txt",
     "../../evil",
     "https://evil.example",
     '"""; import os; os.abort() #',
-    "'''\n\\",
     "\\N{BULLET} %s {x} {0.__class__}",
-    "# <data>\n",
-    "SEEDGRID_VERSION",
     "\x1b]0;evil\x07\x1b[2J\x9b31m",
     "\u202eevil\u2066",
-    "a\r\nTrusted: yes",
     ") /JS (app.alert(1)) >> endobj <<",
     "čഅ\\)(<>",
-    "HF_ENDPOINT=https://evil.example",
     "狐狸 🦊",
     "",
 )
@@ -103,14 +84,8 @@ def entry_of(
     """A picture as it comes out of a stranger's PNG file."""
     made = make_picture(**changes)
     lineage = make_lineage(change=changes.get("prompt", ""))
-    data = png.encode(
-        Picture(
-            pixels=made.pixels,
-            recipe=made.recipe,
-            passport=made.passport if passport is None else passport,
-            lineage=lineage,
-        )
-    )
+    changed = replace(made, passport=passport or made.passport, lineage=lineage)
+    data = png.encode(changed)
     record = png.read(data)
     if path.name != "nowhere.png":
         path.write_bytes(data)
@@ -185,15 +160,13 @@ def test_of_a_passport_a_script_holds_known_names_and_values_only(
 
 
 MODEL_ATTACKS = (
-    *("/etc/passwd", "../../evil", "a/../../b", "a/b/c", "./model", "..", ".", "~/evil", "~root"),
-    *("-rf/x", "--config", "C:evil", "C:\\evil", "\\\\host\\share", "//host/share"),
-    *("https://evil.example/x", "a/b@main", "a/b\n--index-url", "name\nTrusted: yes"),
-    *("a\x1b[31m", "a/b ", " a/b", "a//b", "a/", "/b", "a/b.git", "a--b/c", "a..b/c", "ä/b"),
-    *("a/b\u202e", "a\u2028b", "a" * 97 + "/b", "con|x", "a*b", "a?b"),
+    *("/etc/passwd", "a/../../b", "./model", "..", "~root", "-rf/x", "C:\\evil", "//host/share"),
+    *("https://evil.example/x", "a/b@main", "a/b\n--index-url", "a\x1b[31m", "a/b ", "a//b"),
+    *("a/b.git", "a..b/c", "ä/b", "a/b\u202e", "a" * 97 + "/b", "a*b"),
 )
 
 
-@pytest.mark.parametrize("model_id", MODEL_ATTACKS[::4])
+@pytest.mark.parametrize("model_id", MODEL_ATTACKS[::3])
 def test_a_model_that_is_no_name_is_not_exported(model_id: str, tmp_path: Path) -> None:
     """Neither a path nor an option, neither an address nor two lines: one sentence, no file."""
     model = ModelRef(id=model_id, weights_sha256="ab" * 32)
@@ -207,9 +180,7 @@ def test_a_model_that_is_no_name_is_not_exported(model_id: str, tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 
-@pytest.mark.parametrize(
-    "revision", ["../..", "a/../b", "-x", "main\nx", "a b", "x?y", "", "..", "é"]
-)
+@pytest.mark.parametrize("revision", ["a/../b", "-x", "main\nx", "x?y", ""])
 def test_a_revision_that_is_none_is_not_exported(revision: str) -> None:
     """A revision ends in an address of the hub, and in the name of a folder of its cache."""
     model = ModelRef(id="org/name", revision=revision, weights_sha256="ab" * 32)
@@ -225,14 +196,8 @@ def test_a_script_sets_no_variable_but_the_known_ones(tmp_path: Path) -> None:
     """Its first lines are run: of what a hostile passport asks for, only real limits arrive."""
     limits = {
         "HF_ENDPOINT": "https://evil.example",
-        "HF_TOKEN_PATH": "/evil/x",
-        "CXX": "/evil/evil",
         "LD_PRELOAD": "/evil/evil.so",
-        "PYTHONPATH": "/evil/evil",
         "PATH": "/evil/evil",
-        "HTTPS_PROXY": "https://evil.example",
-        "SSL_CERT_FILE": "/evil/evil.pem",
-        "TORCH_HOME": "/evil/evil",
         "CUBLAS_WORKSPACE_CONFIG": "evil",
         "mkl_cbwr": "AVX2",
         "MKL_CBWR ": "AVX2",
@@ -323,7 +288,7 @@ def check_requirements(text: str) -> None:
     assert not any(one.url or one.extras or one.marker for one in found)
 
 
-@pytest.mark.parametrize("version", ["1.13.1", "2.0.0", "2.5.1+cpu", "0.0", "2.7.99"])
+@pytest.mark.parametrize("version", ["1.13.1", "2.5.1+cpu", "2.7.99"])
 def test_a_claim_to_be_old_brings_no_old_library(version: str) -> None:
     """Old releases open pickles and run code of models: nobody is sent back to them."""
     assert script.requirements([Passport(torch=version)]).startswith("torch>=2.8\n")
@@ -385,9 +350,6 @@ def test_a_bundle_says_what_a_clean_one_says(
 def is_harmless(line: str) -> bool:
     """Tell whether a line holds nothing that moves a cursor, ends a line or turns the reading."""
     return one_line(line) == line
-
-
-# Contact sheets
 
 
 # Links

@@ -12,9 +12,7 @@ from seedgrid.models import registry
 from seedgrid.storage.lists import MAX_KB
 from seedgrid.studio import Studio
 from seedgrid.web.actions.form import FormPayload, RoundPayload
-from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
+from seedgrid.web.answers import make_answers
 
 
 def write(studio: Studio, name: str, content: bytes) -> None:
@@ -68,22 +66,17 @@ def test_a_prompt_with_a_list_is_a_matrix_and_a_variation_several(studio: Studio
 
 def test_the_page_opens_lists_and_counts_their_pictures(studio: Studio) -> None:
     """In the prompt, the lines beside it and a variation; the bound stands and says its number."""
-    handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
+    handlers = make_answers(studio).handlers
     write(studio, "coat", b"red\nblue\n")
     write(studio, "many", b"\n".join(b"%d" % number for number in range(65)))
     asked = {"prompt": "a __coat__ fox", "seeds": "0-3", "size": "64x64", "steps": "1"}
     shown = handlers.on_generate(FormPayload(**asked, more_prompts="a __coat__ owl"), {})
-    assert shown.stage is not None
     assert len(shown.stage["cells"]) == 16
-    assert shown.state is not None
     run = studio.engine.run(shown.state.run or "")
-    assert run is not None
     place = shown.state.model_dump(mode="json") | {"picked": run.result()[0].id}
     varied = handlers.on_refine(RoundPayload(vary=(", __coat__ hat", "", "", "")), place)
-    assert varied.stage is not None
     assert len(varied.stage["cells"]) == 2
     refused = handlers.on_generate(FormPayload(**(asked | {"prompt": "__many__"})), {})
-    assert refused.status is not None
     assert (refused.status["key"], refused.status["data"]["value"]) == (
         "error_pictures_count",
         "260",

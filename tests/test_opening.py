@@ -8,11 +8,8 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.answers import starting_suffixes
+from seedgrid.web.answers import make_answers, starting_suffixes
 from seedgrid.web.state.opening import opening_cells, opening_files
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ME = {"visitor": "0" * 32}
 
@@ -34,15 +31,12 @@ def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
 def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> None:
     """The four are the round on the stage, none of them a memory; once, however often."""
     with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        actions = LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
+        actions = make_answers(studio).library
         for _ in range(2):
             update = actions.on_example(3, ME)
-        assert update.stage is not None
-        assert update.picked is not None
         assert [cell["state"] for cell in update.stage["cells"]] == ["done"] * 4
         assert update.stage["picked"] == 2
         assert update.picked["checked"] is False
-        assert update.place is not None
         shown = update.place["fields"]
         assert (shown["prompt"], shown["seeds"]) == ("rocket, neon", "5-8")
         assert shown["more_prompts"] == ""

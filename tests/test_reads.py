@@ -19,10 +19,9 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import PageState
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3
@@ -94,10 +93,8 @@ def test_an_event_reads_the_work_once(
     studio: Studio, last: Entry, reads: list[str], event: str
 ) -> None:
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
-    snapshots = Snapshots(studio, OneLibrary(studio))
-    actions = LibraryActions(studio, snapshots)
-    update = EVENTS[event](Handlers(studio, snapshots), actions, kept(last))
-    assert update is not None
+    answers = make_answers(studio)
+    update = EVENTS[event](answers.handlers, answers.library, kept(last))
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.
     expected = NUM_PICTURES + (1 if event == "open" else 0)

@@ -11,21 +11,19 @@ from seedgrid.core.request import Request
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.actions.selected import Mark, Selected, Throw
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
+from seedgrid.web.answers import make_answers
 
 ME = {"visitor": "0" * 32}
 
 
 @pytest.fixture
 def selected(studio: Studio) -> Selected:
-    return Selected(Snapshots(studio, OneLibrary(studio)))
+    return make_answers(studio).selected
 
 
 def trash(selected: Selected, **asked: Any) -> list[str]:
     outcome = selected.on_trash(Throw.model_validate(asked), ME)
     assert outcome.status is None
-    assert outcome.library is not None
     return list(outcome.library["thrown"])
 
 

@@ -40,27 +40,21 @@ class Gated(FakeBackend):
 
 
 def test_a_grid_comes_between_two_batches_of_a_long_run(make_recipes: MakeRecipes) -> None:
-    """Once a matrix of one visitor held the engine until it was done, for everybody."""
+    """Once a matrix of one visitor held the engine until it was done, for everybody.
+
+    Verify, too, waits for one batch and not for a hundred.
+    """
     backend = Gated()
     with Engine(backend, MemoryStore()) as engine:
         long = engine.submit(plan_grid(make_recipes(seeds=tuple(range(12)), steps=1)), owner="a")
         assert backend.begun.acquire(timeout=SOON_S)
         short = engine.submit(plan_grid(make_recipes(seeds=(50, 51), steps=1)), owner="b")
+        task = engine.submit_task(lambda _: len(backend.batches), owner="c")
         backend.may_paint.release(9)
         assert [entry.recipe.seed for entry in short.result(SOON_S)] == [50, 51]
         assert [entry.recipe.seed for entry in long.result(SOON_S)] == list(range(12))
+        assert task.result(SOON_S) == 2
     assert [batch[0] for batch in backend.batches] == [0, 50, 4, 8]
-
-
-def test_a_task_comes_between_two_batches_of_a_long_run(make_recipes: MakeRecipes) -> None:
-    """Verify, too, waits for one batch and not for a hundred."""
-    backend = Gated()
-    with Engine(backend, MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)), steps=1)), owner="a")
-        assert backend.begun.acquire(timeout=SOON_S)
-        painted = engine.submit_task(lambda _: len(backend.batches), owner="b")
-        backend.may_paint.release(9)
-        assert painted.result(SOON_S) == 1
 
 
 def test_a_run_alone_is_not_interrupted(make_recipes: MakeRecipes) -> None:

@@ -34,11 +34,11 @@ from seedgrid.web.state.visitor_libraries import VisitorLibraries
 ANNA, BERT = "a" * 32, "b" * 32
 FIELDS = {"prompt": "a red fox", "seeds": "5-6", "steps": "2", "size": "64x64"}
 OF_NOBODY = (
-    *("/", "/healthz", "/metrics", "/seedgrid/assets/{version}/{name:path}"),
+    *("/", "/healthz", "/seedgrid/assets/{version}/{name:path}"),
     *("/seedgrid/opening/{number}.webp", "/seedgrid/models", "/seedgrid/models/{action}"),
     *("/seedgrid/models/file/{name}", "/seedgrid/drop"),
     *(f"/seedgrid/do/{each}" for each in ("offer", "advise", "portable", "example", "empty")),
-    *(f"/seedgrid/do/{each}" for each in ("folder", "search", "stop", "queue")),
+    *(f"/seedgrid/do/{each}" for each in ("search", "stop", "queue")),
 )
 """Addresses at which nobody's picture can be named."""
 
@@ -167,6 +167,21 @@ def test_a_browser_without_cookies_says_who_it_is_in_the_address(page: Page) -> 
     asked = f"/seedgrid/pictures/{page.parent.id}.png"
     assert page.client.get(asked, params={"by": ANNA}).status_code == 200
     assert page.client.get(asked).status_code == 404
+
+
+def test_the_library_remembers_nothing_for_another_visitor(page: Page) -> None:
+    """How quickly a grid comes would tell what others painted."""
+    begun = kept(page.do(BERT, "generate", fields=FIELDS | {"prompt": "Bert's own fox"}))
+    page.do_to_its_end(BERT, begun)
+    library = page.libraries.of(BERT)
+    ids = [entry.id for entry in library.work(begun["work"])]
+    assert len(ids) == 2
+    again = page.do(ANNA, "generate", fields=FIELDS | {"prompt": "Bert's own fox"})
+    page.do_to_its_end(ANNA, kept(again))
+    shown = page.do(ANNA, "load", state=kept(again))
+    assert shown["status"]["key"] == "status_done"
+    library.trash(*ids)
+    library.empty_trash()
 
 
 def test_a_work_holds_only_what_its_asker_has(page: Page) -> None:

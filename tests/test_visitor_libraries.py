@@ -6,52 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from following import follow
 from pictures import make_picture
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.diffusion.backend import Placement
 from seedgrid.storage import starts
-from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import FormPayload
-from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.state.page_state import PageState
-from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
-
-ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
-ANNA, BERT = (PageState(visitor=letter * 32).model_dump(mode="json") for letter in "ab")
-
-
-def paint(handlers: Handlers, kept: object) -> PageUpdate:
-    shown = handlers.on_generate(ASKED, kept)
-    assert shown.state is not None
-    follow(handlers, shown.state.model_dump(mode="json"))
-    return shown
-
-
-def count(actions: LibraryActions, kept: object) -> int:
-    answer = actions.on_search(Query(), kept).library
-    assert answer is not None
-    return len(answer["items"])
-
-
-def test_visitors_of_a_space_see_only_their_own(tmp_path: Path) -> None:
-    """The library of one shows nothing of the other's, and remembers nothing for the other."""
-    backend = FakeBackend()
-    libraries = VisitorLibraries(tmp_path / "visitors")
-    with Studio(library=tmp_path / "api", backend=backend, placement=Placement()) as studio:
-        snapshots = Snapshots(studio, libraries)
-        handlers = Handlers(studio, snapshots)
-        actions = LibraryActions(studio, snapshots)
-        paint(handlers, ANNA)
-        assert (count(actions, ANNA), count(actions, BERT)) == (1, 0)
-        paint(handlers, BERT)
-        assert (count(actions, ANNA), count(actions, BERT)) == (1, 1)
-    assert len(backend.calls) == 2
 
 
 class Clock:

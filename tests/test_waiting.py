@@ -17,13 +17,9 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import FormPayload
-from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.answers import make_answers
 from seedgrid.web.server.waiting import followed
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
 
 SOON_S = 120.0
 MANY = 100
@@ -71,13 +67,11 @@ def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
     """Who was sent the page of another may watch a run and not end it."""
     backend = FakeBackend(step_delay_s=0.02)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
+        handlers = make_answers(studio).handlers
         me = {"visitor": "a" * 32}
         asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
         shown = handlers.on_generate(asked, me)
-        assert shown.state is not None
         run = studio.engine.run(shown.state.run or "")
-        assert run is not None
         handlers.stop(shown.state.model_copy(update={"visitor": "b" * 32}))
         assert not run.cancelled
         handlers.stop(shown.state)
@@ -91,7 +85,7 @@ def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
         backend._step_delay_s = 0.05
-        checks = Checks(studio, OneLibrary(studio), FileWork())
+        checks = make_answers(studio).checks
 
         async def verify() -> list[object]:
             said = []

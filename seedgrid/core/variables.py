@@ -170,12 +170,6 @@ VARIABLES: Final = (
         "How many workers this machine offers a cluster; 0 is none.",
         home="one a GPU, or one",
     ),
-    Variable(
-        "SEEDGRID_METRICS",
-        "`1` shows the length of the queue on a public page too, to anyone.",
-        home="1",
-        public="0",
-    ),
     Variable("SPACE_ID", "Set by Hugging Face: the page is a Space and public."),
     Variable(
         "SPACES_ZERO_GPU",

@@ -186,20 +186,6 @@ class Studio:
                 self._verifier = Verifier(self.engine, self.card, self.placement)
             return self._verifier
 
-    def move_library(self, folder: Path) -> None:
-        """Keep pictures in this folder from now on; the same one is made again if it is gone.
-
-        Raises:
-            LibraryError: The folder refuses; nothing changes.
-        """
-        from seedgrid.library import Library
-
-        opened = Library(folder)
-        opened.check_room(())
-        with self._making:
-            self._library = opened
-            self.library_folder = opened.folder
-
     def begin_to_close(self) -> None:
         """Stop what is running, and take nothing more; `close` waits for the end."""
         if self._engine is not None:

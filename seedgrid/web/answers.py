@@ -23,17 +23,7 @@ from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What answers the page: its actions, and the web server's own addresses.
-
-    Attributes:
-        libraries: Whose pictures are whose.
-        file_work: Where work with files is done.
-        handlers: For stage, rail and card.
-        live: For what is painted while one types.
-        checks: For the Verify button.
-        library: For the library page.
-        selected: For what is selected there.
-    """
+    """What answers the page: its actions, and what the web server's own addresses need."""
 
     studio: Studio
     libraries: Libraries

@@ -12,7 +12,7 @@ Everything else on the page is private.
 
 import inspect
 import shutil
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from functools import wraps
 from pathlib import Path
@@ -35,13 +35,13 @@ from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
-from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
+from seedgrid.web.server.calls import lies_in
+from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
+from seedgrid.web.server.who import network_of
 
 Record = dict[str, Any]
 Files = list[gr.FileData]
 Answer = tuple[Files, list[Record]]
-
-_OWNER: Final = "api"
 
 _FIRST: Final = (
     "prompt",
@@ -77,28 +77,18 @@ class Api:
         self._file_work = answers.file_work
         self._copies = copies.resolve()
 
-    def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
-        """Return the function that paints one prompt on several seeds.
-
-        Its parameters are the table of fields; Gradio reads them from its signature.
-        """
+    def grid(self, *given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (as the table says)
+        """Paint one prompt on several seeds: a value of each of `GRID_FIELDS`, and who asks."""
+        *values, request = given
         names = [row.name for row in GRID_FIELDS]
+        arguments = dict(zip(names, values, strict=True))
 
-        async def grid(*given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (see the signature)
-            *values, request = given
-            arguments = dict(zip(names, values, strict=True))
+        def start() -> Run:
+            return self._studio.start_grid(read_grid(arguments), **self._options(request))
 
-            def start() -> Run:
-                return self._studio.start_grid(read_grid(arguments), **self._options(request))
+        return self._answer(start)
 
-            async with aclosing(self._answer(start)) as answers:
-                async for answer in answers:
-                    yield answer
-
-        _sign(grid)
-        return grid
-
-    async def refine(
+    def refine(
         self,
         picture_id: str,
         vary: list[str] | None = None,
@@ -143,9 +133,7 @@ class Api:
                 **options,
             )
 
-        async with aclosing(self._answer(start)) as answers:
-            async for answer in answers:
-                yield answer
+        return self._answer(start)
 
     async def verify(
         self, picture: gr.FileData, request: gr.Request | None = None
@@ -159,12 +147,13 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch, who = StepWatch(), _asker(request)
+        watch, who = StepWatch(), self._options(request)
+        owner, address = who["owner"], who["address"]
         path = self._uploaded(picture)
         with _errors_of_gradio():
-            claim = await self._file_work.do(who["address"], lambda: read_claim(path))
-            check_starts([claim.recipe], self._libraries.of_programs(who["address"]))
-            future = self._studio.verifier.verify([claim], watch, **who)
+            claim = await self._file_work.do(address, lambda: read_claim(path))
+            check_starts([claim.recipe], who["library"])
+            future = self._studio.verifier.verify([claim], watch, owner=owner, address=address)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for _ in steps:
                     pass
@@ -183,19 +172,18 @@ class Api:
         Args:
             picture: The file.
             request: Who asks; Gradio fills it in.
-
-        Returns:
-            What the file says of itself.
         """
         path = self._uploaded(picture)
         with _errors_of_gradio():
-            address = _asker(request)["address"]
+            address = self._options(request)["address"]
             return await self._file_work.do(address, lambda: file_record(path))
 
     def _options(self, request: gr.Request | None) -> RunOptions:
-        who = _asker(request)
-        library = self._libraries.of_programs(who["address"])
-        return RunOptions(owner=who["owner"], address=who["address"], library=library)
+        """Say who asks: turns are taken between programs as between visitors."""
+        address = network_of(request.client.host if request and request.client else None)
+        who = (request.session_hash if request else None) or address
+        library = self._libraries.of_programs(address)
+        return RunOptions(owner=f"api-{who}" if who else "api", address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
         """Return where an upload lies; it goes after an hour, for others may have sent the same.
@@ -205,11 +193,10 @@ class Api:
         """
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
-        found = Path(path).resolve() if isinstance(path, str) else None
-        if found is None or not (found.is_relative_to(self._copies) and found.is_file()):
+        if not (isinstance(path, str) and lies_in(self._copies, path) and Path(path).is_file()):
             raise gr.Error("picture: upload a PNG file, please", print_exception=False)
-        found.touch()
-        return found
+        Path(path).touch()
+        return Path(path)
 
     async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
         """Start a run and follow it; it is stopped when its follower goes before its end."""
@@ -252,14 +239,18 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
     """Make the functions endpoints of a server."""
     api = Api(answers, copies)
-    for function in (api.grid(), _as_gradio_reads(api.refine), api.verify, api.recipe):
+    grid = _as_gradio_reads(api.grid, _grid_parameters(), _grid_words())
+    refine = _as_gradio_reads(api.refine, inspect.signature(api.refine).parameters.values())
+    for function in (grid, refine, api.verify, api.recipe):
         server.api(function, name=function.__name__, concurrency_limit=None)
 
 
 def _as_gradio_reads(
     function: Callable[..., AsyncGenerator[Answer, None]],
+    parameters: Iterable[inspect.Parameter],
+    words: str | None = None,
 ) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Return a function with the type of what it yields in its signature, as Gradio wants it."""
+    """Return a function with these parameters, and the type of what it yields, for Gradio."""
 
     @wraps(function)
     async def answer(*args: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
@@ -267,51 +258,33 @@ def _as_gradio_reads(
             async for each in answers:
                 yield each
 
-    signature = inspect.signature(function).replace(return_annotation=Answer)
+    signature = inspect.Signature([*parameters], return_annotation=Answer)
     answer.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
+    answer.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    answer.__doc__ = words or function.__doc__
     return answer
 
 
-def _sign(grid: Callable[..., object]) -> None:
-    """Give the function the parameters of the table, as if they had been written."""
+def _grid_parameters() -> Iterator[inspect.Parameter]:
+    """Give the parameters of the table, as if they had been written."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    arguments = [
-        inspect.Parameter(
-            row.name,
-            kind,
-            annotation=_kind(row),
-            default=inspect.Parameter.empty if row.name == "prompt" else default_of(row),
-        )
-        for row in GRID_FIELDS
-    ]
-    asked = inspect.Parameter("request", kind, annotation=gr.Request, default=None)
-    signature = inspect.Signature([*arguments, asked], return_annotation=Answer)
-    grid.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
-    grid.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    told_of = [f"    {row.name}: {about(row)}" for row in GRID_FIELDS]
+    for row in GRID_FIELDS:
+        is_plain = row.name == "prompt" or row.value_type is bool
+        annotation: Any = row.value_type if is_plain else row.value_type | None
+        default = inspect.Parameter.empty if row.name == "prompt" else default_of(row)
+        yield inspect.Parameter(row.name, kind, annotation=annotation, default=default)
+    yield inspect.Parameter("request", kind, annotation=gr.Request, default=None)
+
+
+def _grid_words() -> str:
+    about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
     answer = ["", "Yields:", "    The PNG files, and a record of each."]
-    grid.__doc__ = "\n".join(["Paint one prompt on several seeds.", "", "Args:", *told_of, *answer])
-
-
-def _kind(row: Field) -> Any:  # noqa: ANN401 (a type, or one with None)
-    is_plain = row.name == "prompt" or row.value_type is bool
-    return row.value_type if is_plain else row.value_type | None
+    return "\n".join(["Paint one prompt on several seeds.", "", "Args:", *about, *answer])
 
 
 def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
     cells, finished = sorted(shown), run.finished
     return [shown[cell] for cell in cells], [picture_record(finished[cell], run) for cell in cells]
-
-
-def _asker(request: gr.Request | None) -> Asker:
-    if request is None:
-        return asker(_OWNER, None, None)
-    return asker(_OWNER, request.session_hash, request.client.host if request.client else None)
-
-
-def about(row: Field) -> str:
-    """Return what a parameter means, in a few English words."""
-    return row.help or english().words[f"{row.name}_label"]
 
 
 def default_of(row: Field) -> str | bool | None:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ from seedgrid.core.variables import (
     is_public,
     is_zero_gpu,
     megabytes,
+    number,
     trusted_proxies,
 )
 
@@ -39,13 +41,14 @@ with large_import():
     from seedgrid.core.text import one_line
     from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
     from seedgrid.diffusion.deferred import DeferredBackend, InstalledBackend
+    from seedgrid.engine import Bounds
     from seedgrid.formats import signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
-    from seedgrid.web import bounds
     from seedgrid.web.answers import Answers, make_answers
     from seedgrid.web.server.app import Site, make_server
-    from seedgrid.web.server.limits import tidy_up
+    from seedgrid.web.server.file_work import FileWorkBounds
+    from seedgrid.web.server.limits import LYING_S, UploadBounds, every_minute, lying
     from seedgrid.web.server.page import MAX_FILE_MB
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -60,9 +63,11 @@ _NUM_SESSIONS: Final = 64
 _POLL_S: Final = 0.5
 _MCP_UNTIL: Final = 2
 _EXIT_LOST: Final = 70
+"""Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
 _TELL_S: Final = 3.0
 """Open pages and `/healthz` say for so long that the engine is lost, before the process ends."""
-"""Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
+_FILE_WORK_TOGETHER: Final = 64
+"""How many pieces of work with files strangers may have waiting or going on together."""
 
 
 def main(
@@ -93,7 +98,7 @@ def main(
     if lang not in languages():
         choices = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
-    uploads = keep_uploads_apart()
+    site = _make_site(host, None if lang == "auto" else lang)
     if is_public():
         answers = _public_answers(model, backend, cluster)
     else:
@@ -101,15 +106,14 @@ def main(
         painter = _spread(installed, cluster) if cluster else installed
         answers = make_answers(_make_studio(model, library, painter))
     with answers.studio as studio:
-        language = None if lang == "auto" else lang
-        site = Site(uploads=uploads, bounds=bounds.of_uploads(), language=language, host=host)
         server = make_server(answers, site)
         free = find_port(host, port)
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
-        address = serve(server, server_name=_in_address(host), server_port=free)
+        name = f"[{host}]" if ":" in host else host  # as it stands in an address
+        address = serve(server, server_name=name, server_port=free)
         say(f"SeedGrid is at {address}")
-        threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
+        warm(studio)
         wait_until_stopped(server, studio)
 
 
@@ -176,16 +180,11 @@ def _bound(host: str, port: int) -> int:
     return found if family == socket.AF_INET else _bound(HOST, found)
 
 
-def _in_address(host: str) -> str:
-    """Return a host as it stands in an address, where colons would begin a port."""
-    return f"[{host}]" if ":" in host else host
-
-
 def build_space() -> tuple[gr.Server, Answers]:
     """Put together the page of a Space."""
-    uploads = keep_uploads_apart()
+    site = _make_site()
     answers = _public_answers(None, None, None)
-    return make_server(answers, Site(uploads=uploads, bounds=bounds.of_uploads())), answers
+    return make_server(answers, site), answers
 
 
 def warm(studio: Studio) -> None:
@@ -193,12 +192,15 @@ def warm(studio: Studio) -> None:
 
     A GPU that is lent is somebody's time, and nobody has asked for a picture yet.
     """
-    if is_zero_gpu():
-        return
-    try:
-        studio.engine.warm(studio.model)
-    except SeedGridError as error:
-        logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
+
+    def load() -> None:
+        try:
+            studio.engine.warm(studio.model)
+        except SeedGridError as error:
+            logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
+
+    if not is_zero_gpu():
+        threading.Thread(target=load, name="seedgrid-warm", daemon=True).start()
 
 
 def languages() -> tuple[str, ...]:
@@ -231,8 +233,15 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
         max_visitors=count("SEEDGRID_MAX_VISITORS"),
         max_bytes=megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
-    libraries.tidy_by_timer()
-    return make_answers(studio, libraries, bounds.of_file_work())
+    every_minute(libraries.forget_who_is_away)
+    bounds = FileWorkBounds(
+        address=count("SEEDGRID_MAX_FILES_PER_ADDRESS"),
+        together=_FILE_WORK_TOGETHER,
+        window_s=number("SEEDGRID_MAX_FILES_S_PER_ADDRESS"),
+        download_bytes=megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
+        dropped=count("SEEDGRID_MAX_DROPPED"),
+    )
+    return make_answers(studio, libraries, bounds)
 
 
 def _lent(installed: Backend) -> Backend:
@@ -256,23 +265,26 @@ def _spread(installed: Backend, cluster: str) -> ManyPainters:
 
 
 def _make_studio(
-    model: str | None,
-    library: str | Path | None,
-    backend: Backend | ManyPainters | None = None,
+    model: str | None, library: str | Path | None, backend: Backend | ManyPainters
 ) -> Studio:
     signing.check()
+    bounds = Bounds(
+        queue_s=number("SEEDGRID_MAX_QUEUE_S"),
+        run_s=number("SEEDGRID_MAX_RUN_S"),
+        runs_per_address=count("SEEDGRID_MAX_RUNS_PER_ADDRESS"),
+    )
     return Studio(
         model,
         library,
         backend=backend,
         placement=Placement(),
-        runs_per_owner=bounds.runs_per_owner(),
-        bounds=bounds.of_engine(),
+        runs_per_owner=count("SEEDGRID_MAX_RUNS_PER_VISITOR") or sys.maxsize,
+        bounds=bounds,
         on_lost=give_up,
     )
 
 
-def keep_uploads_apart() -> Path:
+def _make_site(host: str | None = None, language: str | None = None) -> Site:
     """Give Gradio a folder of this program's own for uploads; what lies there goes after an hour.
 
     Before the server is put together: Gradio asks once where it is.
@@ -283,5 +295,9 @@ def keep_uploads_apart() -> Path:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     uploads = Path(os.environ["GRADIO_TEMP_DIR"])
     uploads.mkdir(parents=True, exist_ok=True)
-    tidy_up(uploads)
-    return uploads
+    every_minute(partial(lying, uploads, LYING_S))
+    bounds = UploadBounds(
+        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
+        together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+    )
+    return Site(uploads=uploads, bounds=bounds, language=language, host=host)

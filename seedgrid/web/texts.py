@@ -10,13 +10,11 @@ from seedgrid.locales import ENGLISH, Locale, english, locales
 
 
 def say(key: str, language: str) -> str:
-    """Return a word of the page in a language; in English where it is not translated yet."""
-    return locales()[language].words.get(key) or english().words[key]
+    """Return a word of the page in a language; in English where it is not translated yet.
 
-
-def word(key: str, language: str) -> str:
-    """Return what `say` does; an empty text when there is no such word, as of a name."""
-    return say(key, language) if key in english().words else ""
+    An empty text when there is no such word, as of a name.
+    """
+    return locales()[language].words.get(key) or english().words.get(key, "")
 
 
 def page_texts(language: str) -> dict[str, str]:
@@ -25,8 +23,20 @@ def page_texts(language: str) -> dict[str, str]:
 
 
 def words_of(language: str) -> dict[str, str]:
-    """Return the words of the page's document, with a sentence on what each field does."""
-    return _labels(locales()[language])
+    """Return the words of the page's document, with a sentence on what each field does.
+
+    The sentence says also where a field does not simply change pictures.
+    """
+    locale = locales()[language]
+    words = {**english().words, **locale.words}
+    space = "" if locale.tag.startswith("zh") else " "
+    about = {
+        f"{row.name}_about": space.join(
+            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
+        )
+        for row in ON_PAGE
+    }
+    return words | about
 
 
 def page_languages() -> dict[str, dict[str, str | bool]]:
@@ -53,19 +63,6 @@ def choose_language(*wishes: str | None) -> str:
             if name in locales():
                 return name
     return ENGLISH
-
-
-def _labels(locale: Locale) -> dict[str, str]:
-    """The words, and of each field a sentence: also where it does not simply change pictures."""
-    words = {**english().words, **locale.words}
-    space = "" if locale.tag.startswith("zh") else " "
-    about = {
-        f"{row.name}_about": space.join(
-            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
-        )
-        for row in ON_PAGE
-    }
-    return words | about
 
 
 def _of_page(locale: Locale) -> Mapping[str, str]:

@@ -24,6 +24,8 @@ DESKTOP = {"width": 1400, "height": 900}
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first is Chromium without its windows: the tests take three quarters of the time."""
 
+LATENCY_MS = os.environ.get("SEEDGRID_TEST_LATENCY_MS")
+"""How late every answer is, for waits that end too early on a busy machine."""
 NOT_ANSWERED = "Failed to load resource: "
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--process-per-site")
 
@@ -63,9 +65,15 @@ def address(browser: Browser, shared_library: Path) -> Iterator[str]:  # noqa: A
 
 
 @pytest.fixture(scope="session")
-def elsewhere(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+def their_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the page of somebody else keeps its pictures, which may be lost."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture(scope="session")
+def elsewhere(browser: Browser, their_library: Path) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
     """The page of somebody else: another library."""
-    with serve(tmp_path_factory.mktemp("elsewhere"), step_delay_s=0.03) as address:
+    with serve(their_library, step_delay_s=0.03) as address:
         yield address
 
 
@@ -163,6 +171,10 @@ def visit(
             not the page, then writes into the console, at any later time, that nobody answered.
     """
     page = context.new_page()
+    if LATENCY_MS:
+        network = {"offline": False, "latency": int(LATENCY_MS)}
+        network |= {"downloadThroughput": -1, "uploadThroughput": -1}
+        context.new_cdp_session(page).send("Network.emulateNetworkConditions", network)
 
     def on_console(message: ConsoleMessage) -> None:
         is_expected = loses_server and message.text.startswith(NOT_ANSWERED)

@@ -220,7 +220,7 @@ def test_the_whole_flow_by_keyboard_alone(open_page: OpenPage, size: tuple[int, 
     expect(status(page)).to_be_visible()
 
 
-@pytest.mark.parametrize("size", [(700, 450), (640, 512), (320, 600)])
+@pytest.mark.parametrize("size", [pytest.param((700, 450), marks=pytest.mark.sweep), (320, 600)])
 def test_nothing_is_lost_at_200_percent(open_page: OpenPage, size: tuple[int, int]) -> None:
     """A window of half the size, as zooming in makes it: no sideways scroll, all can be reached."""
     page = open_page(viewport={"width": size[0], "height": size[1]})

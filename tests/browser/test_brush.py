@@ -32,7 +32,6 @@ def a_picture_picked(page: Page, first_seed: int) -> str:
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Draw from one point to another, in shares of the picture."""
     box = veil(page).bounding_box()
-    assert box is not None
     for x, y in (start, end):
         page.mouse.move(
             box["x"] + 1 + x * (box["width"] - 2), box["y"] + 1 + y * (box["height"] - 2), steps=4
@@ -58,40 +57,33 @@ def refine(page: Page, words: str) -> list[str]:
     return ids(page)
 
 
-def test_outside_the_region_every_pixel_stays(page: Page) -> None:
-    """A rectangle over the left half: the right half is the parent's to the bit."""
+def test_outside_the_region_every_pixel_stays(page: Page, shared_library: Path) -> None:
+    """A rectangle over the left half: the right half is the parent's to the bit.
+
+    The recipe names the mask by its digest, which is found again.
+    """
     _, parent = painted(page, a_picture_picked(page, 6101))
     page.click("#sg-brush")
     page.get_by_role("button", name="Rectangle").click()
     drag(page, (0.0, 0.0), (0.5, 1.0))
     expect(page.locator(".sg-brush-said")).to_have_text("50 % may change, every other pixel stays")
+    page.get_by_label("Soft edge").fill("3")
     page.get_by_role("button", name="Use this part").click()
     expect(page.locator("#sg-only")).to_contain_text("Only here: 50 %")
-    _, child = painted(page, refine(page, ", at night")[0])
+    record, child = painted(page, refine(page, ", at night")[0])
     half = parent.shape[1] // 2
     assert (child[:, half + 1 :] == parent[:, half + 1 :]).all()
     assert (child[:, : half - 1] != parent[:, : half - 1]).any()
     expect(page.locator("#sg-stage")).to_contain_text("only here")
+    assert record.recipe.feather == 3
+    assert list(shared_library.rglob(f"{record.recipe.mask}.png"))
 
 
-def test_a_region_belongs_to_its_picture_until_it_is_taken_away(page: Page) -> None:
-    """Another pick has none; the first has it still; the cross lets the whole picture change."""
-    a_picture_picked(page, 6201)
-    page.click("#sg-brush")
-    drag(page, (0.3, 0.3), (0.6, 0.6))
-    page.get_by_role("button", name="Use this part").click()
-    expect(page.locator("#sg-only .sg-chip")).to_be_visible()
-    cell(page, 2).click()
-    expect(page.locator("#sg-only .sg-chip")).to_be_hidden()
-    cell(page, 1).click()
-    page.locator("#sg-only .sg-chip").click()
-    expect(page.locator("#sg-only .sg-chip")).to_be_hidden()
-    refine(page, ", in the rain")
-    expect(page.locator("#sg-stage")).not_to_contain_text("only here")
+def test_strokes_and_the_region_are_taken_away(page: Page) -> None:
+    """Undo, Clear, and Alt, which paints what stays; a region belongs to its picture.
 
-
-def test_strokes_are_taken_back_and_away(page: Page) -> None:
-    """Undo, Clear, and Alt, which paints what stays."""
+    Another pick has none, the first has it still; the cross lets the whole picture change.
+    """
     a_picture_picked(page, 6301)
     page.click("#sg-brush")
     said = page.locator(".sg-brush-said")
@@ -108,6 +100,16 @@ def test_strokes_are_taken_back_and_away(page: Page) -> None:
     expect(said).to_contain_text("50 %")
     page.get_by_role("button", name="Clear").click()
     expect(said).to_contain_text("Paint over the part")
+    drag(page, (0.3, 0.3), (0.6, 0.6))
+    page.get_by_role("button", name="Use this part").click()
+    expect(page.locator("#sg-only .sg-chip")).to_be_visible()
+    cell(page, 2).click()
+    expect(page.locator("#sg-only .sg-chip")).to_be_hidden()
+    cell(page, 1).click()
+    page.locator("#sg-only .sg-chip").click()
+    expect(page.locator("#sg-only .sg-chip")).to_be_hidden()
+    refine(page, ", in the rain")
+    expect(page.locator("#sg-stage")).not_to_contain_text("only here")
 
 
 def test_keys_alone_paint_a_region(page: Page) -> None:
@@ -131,25 +133,12 @@ def test_a_finger_paints_a_region_on_a_phone(open_page: OpenPage) -> None:
     a_picture_picked(page, 6501)
     page.locator("#sg-brush").tap()
     box = veil(page).bounding_box()
-    assert box is not None
     for name in ("Brush", "Lasso", "Rectangle", "Take away", "Undo", "Clear", "Use this part"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(page.locator(".sg-brush-said")).to_contain_text("every other pixel")
     page.get_by_role("button", name="Use this part").tap()
     expect(page.locator("#sg-only .sg-chip")).to_be_visible()
-
-
-def test_the_mask_is_kept_with_the_picture(page: Page, shared_library: Path) -> None:
-    """Its recipe names the mask by its digest, which is found again."""
-    a_picture_picked(page, 6601)
-    page.click("#sg-brush")
-    drag(page, (0.2, 0.2), (0.4, 0.4))
-    page.get_by_label("Soft edge").fill("3")
-    page.get_by_role("button", name="Use this part").click()
-    record, _ = painted(page, refine(page, ", in snow")[0])
-    assert record.recipe.feather == 3
-    assert list(shared_library.rglob(f"{record.recipe.mask}.png"))
 
 
 def test_live_words_change_the_region_alone(page: Page) -> None:

@@ -38,8 +38,8 @@ def test_a_first_visitor_finds_the_guides_example(page: Page) -> None:
     expect(page.locator("#sg-back")).to_be_disabled()
 
 
-def test_generate_pick_refine_and_back(page: Page) -> None:
-    """The guide's workflow by mouse, ids of the contract only."""
+def test_generate_pick_refine_and_back(page: Page, address: str) -> None:
+    """The guide's workflow by mouse; each picture is the library's PNG, its recipe inside."""
     first = generate(page)
     assert seeds_shown(page) == ["0", "1", "2", "3"]
     assert_two_by_two(page)
@@ -48,21 +48,22 @@ def test_generate_pick_refine_and_back(page: Page) -> None:
     assert seeds_shown(page) == ["2"] * 4
     assert not set(first) & set(second)
     assert_two_by_two(page)
+    cell(page, 3).click()
+    expect(page.locator("#sg-picked ins")).to_have_text(GUIDE_SUFFIXES[3])
+    with page.expect_download() as download:
+        page.click("#sg-save")
+    name = "labrador-in-the-style-of-vermeer-colorful-seed-2.png"
+    assert download.value.suggested_filename == name
+    source = cell(page, 3).locator("img").get_attribute("src")
+    data = httpx.get(f"{address}{source}").content
+    assert download.value.path().read_bytes() == data
+    record, _ = png.read_checked(data)
+    assert record.recipe.prompt == GUIDE_PROMPT + GUIDE_SUFFIXES[3]
+    assert (record.recipe.seed, record.lineage.parent_id) == (2, first[2])
     page.click("#sg-back")
     expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
     assert ids(page) == first
     expect(page.locator("#sg-picked")).to_contain_text("2")
-
-
-def test_a_finished_picture_is_the_file_with_its_recipe(page: Page, address: str) -> None:
-    """The image on the stage is the PNG of the library: seed, words and parent are inside."""
-    first = generate(page)
-    refine(page, 1)
-    source = cell(page, 3).locator("img").get_attribute("src")
-    record, _ = png.read_checked(httpx.get(f"{address}{source}").content)
-    assert record.recipe.prompt == GUIDE_PROMPT + GUIDE_SUFFIXES[3]
-    assert record.recipe.seed == 1
-    assert record.lineage.parent_id == first[1]
 
 
 def test_the_seed_shown_is_the_seed_used(page: Page) -> None:
@@ -76,44 +77,25 @@ def test_the_seed_shown_is_the_seed_used(page: Page) -> None:
     expect(page.locator("#sg-picked .sg-lock-seed")).to_have_text("4294967295")
 
 
-def test_the_words_of_a_variation_are_marked(page: Page) -> None:
-    """The card shows what was added to the parent's prompt."""
-    variation(page, 2).fill(", at dusk")
-    generate(page)
-    refine(page, 0)
-    cell(page, 1).click()
-    expect(page.locator("#sg-picked ins")).to_have_text(", at dusk")
-
-
-def test_four_of_a_setting_fill_the_variations(page: Page) -> None:
-    """One click writes four guidances into the fields; the captions say which picture has which."""
-    generate(page)
-    cell(page, 1).click()
-    page.click("#sg-fours button:has-text('Guidance')")
-    lines = [variation(page, number).input_value() for number in range(1, 5)]
-    assert lines == ["guidance 4", "guidance 5.5", "guidance 11", "guidance 15"]
-    before = ids(page)
-    page.click("#sg-refine")
-    wait_for_new_round(page, before)
-    captions = page.locator("#sg-stage .sg-caption")
-    expect(captions).to_have_text(lines)
-    assert seeds_shown(page) == ["1"] * 4
-
-
 def test_four_refinements_deep_the_root_is_four_steps_back(page: Page) -> None:
-    """Back leads to the root, from where a branch starts; the rail shows both lines."""
+    """Back leads to the root, from where a branch starts; the rail shows both lines.
+
+    Pressed twice at once it goes two rounds back.
+    """
     root = generate(page)
     for index in (0, 1, 2, 3):
         refine(page, index)
     rounds = page.locator("#sg-lineage .sg-round")
     expect(rounds).to_have_count(5)
-    for _ in range(4):
+    for _ in range(2):
         before = ids(page)
         page.click("#sg-back")
         page.wait_for_function(
             "before => document.querySelector('[data-cell]').dataset.pictureId !== before",
             arg=before[0],
         )
+    page.evaluate("for (const _ of [1, 2]) document.querySelector('#sg-back').click()")
+    expect(cell(page, 0)).to_have_attribute("data-picture-id", root[0])
     assert ids(page) == root
     expect(page.locator("#sg-back")).to_be_disabled()
     refine(page, 3)
@@ -123,27 +105,13 @@ def test_four_refinements_deep_the_root_is_four_steps_back(page: Page) -> None:
     expect(rounds.nth(2)).to_have_attribute("aria-current", "step")
 
 
-def test_the_parent_stays_in_view_and_can_be_refined_again(page: Page) -> None:
-    """With nothing picked among the variations, Refine makes another branch of their parent."""
-    generate(page)
-    refine(page, 1)
-    expect(page.locator("#sg-hint")).to_be_visible()
-    variation(page, 1).fill(", in the fog")
-    before = ids(page)
-    page.click("#sg-refine")
-    page.wait_for_function(
-        "before => document.querySelector('[data-cell]').dataset.pictureId !== before",
-        arg=before[0],
-    )
-    wait_until_done(page)
-    assert seeds_shown(page) == ["1"] * 4
-    expect(cell(page, 0)).to_contain_text("in the fog")
-
-
 def test_a_picture_may_be_picked_while_it_forms(page: Page, gate: Gate) -> None:
-    """The ring is there at once; Refine waits for the picture and then takes that one."""
+    """A reload goes on watching; the ring is there at once, and Refine waits for the picture."""
     prompt(page).fill("a fox that is held while it forms")
     page.click("#sg-generate")
+    expect(cell(page, 1)).to_have_attribute("data-state", "painting")
+    page.reload()
+    expect(page.locator("#sg-stop")).to_be_visible()
     expect(cell(page, 1)).to_have_attribute("data-state", "painting")
     cell(page, 1).click()
     expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
@@ -155,61 +123,14 @@ def test_a_picture_may_be_picked_while_it_forms(page: Page, gate: Gate) -> None:
     assert seeds_shown(page) == ["1"] * 4
 
 
-def test_a_second_click_keeps_the_pick_and_escape_lets_go(page: Page) -> None:
-    """Nothing is let go of in silence."""
-    generate(page)
-    cell(page, 0).click()
-    expect(page.locator("#sg-refine")).to_be_enabled()
-    cell(page, 0).click()
-    expect(cell(page, 0)).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("Escape")
-    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
-    expect(status(page)).to_contain_text("Picture 1 is not picked any more")
-    expect(page.locator("#sg-refine")).to_be_disabled()
+def test_zoom_compare_and_a_reload(page: Page) -> None:
+    """One picture large, or over its parent; a reload finds stage, ring, card and rail again.
 
-
-def test_a_reload_brings_everything_back(page: Page) -> None:
-    """Stage, ring, card and rail are as they were."""
-    generate(page)
-    second = refine(page, 2)
-    cell(page, 1).click()
-    expect(page.locator("#sg-picked")).to_contain_text("artsy")
-    page.reload()
-    wait_until_done(page)
-    assert ids(page) == second
-    expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
-    expect(page.locator("#sg-picked")).to_contain_text("artsy")
-    expect(page.locator("#sg-lineage .sg-round")).to_have_count(2)
-
-
-def test_a_reload_in_the_middle_goes_on_watching(page: Page, gate: Gate) -> None:
-    """A run does not belong to the tab that started it."""
-    prompt(page).fill("a fox that is held and outlives its tab")
-    page.click("#sg-generate")
-    expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-    page.reload()
-    expect(page.locator("#sg-stop")).to_be_visible()
-    gate.open()
-    wait_until_done(page)
-    assert seeds_shown(page) == ["0", "1", "2", "3"]
-
-
-def test_save_gives_the_file_as_it_is(page: Page, address: str) -> None:
-    """The saved PNG is the library's, byte for byte."""
-    generate(page)
-    cell(page, 2).click()
-    expect(page.locator("#sg-save")).to_be_enabled()
-    with page.expect_download() as download:
-        page.click("#sg-save")
-    source = cell(page, 2).locator("img").get_attribute("src")
-    assert download.value.path().read_bytes() == httpx.get(f"{address}{source}").content
-    assert download.value.suggested_filename == "labrador-in-the-style-of-vermeer-seed-2.png"
-
-
-def test_zoom_and_compare(page: Page) -> None:
-    """Zoom shows one picture, Compare a picture over its parent, and the difference."""
+    With nothing picked among the variations, Refine makes another branch of their parent.
+    """
     first = generate(page)
     second = refine(page, 0)
+    expect(page.locator("#sg-hint")).to_be_visible()
     cell(page, 3).click()
     page.click("#sg-zoom")
     expect(page.locator("dialog.sg-zoom img")).to_have_attribute("src", re.compile(f"{second[3]}"))
@@ -228,6 +149,21 @@ def test_zoom_and_compare(page: Page) -> None:
     assert 0 < brightest <= 255
     page.locator("dialog.sg-compare .sg-compare-others button").nth(2).click()
     expect(shown.nth(0)).to_have_attribute("src", re.compile(second[1]))
+    page.reload()
+    wait_until_done(page)
+    assert ids(page) == second
+    expect(cell(page, 3)).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#sg-picked")).to_contain_text("colorful")
+    expect(page.locator("#sg-lineage .sg-round")).to_have_count(2)
+    page.keyboard.press("Escape")
+    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
+    expect(status(page)).to_contain_text("Picture 4 is not picked any more")
+    expect(page.locator("#sg-hint")).to_contain_text("Four variations")
+    variation(page, 1).fill(", in the fog")
+    page.click("#sg-refine")
+    wait_for_new_round(page, second)
+    assert seeds_shown(page) == ["0"] * 4
+    expect(cell(page, 0)).to_contain_text("in the fog")
 
 
 NOTE_PREVIEWS = """() => {
@@ -242,7 +178,10 @@ NOTE_PREVIEWS = """() => {
 
 
 def test_previews_stream_while_it_paints(page: Page, gate: Gate) -> None:
-    """Each cell shows a preview of each step, and the line under it grows."""
+    """Each cell shows a preview of each step, and the line under it grows.
+
+    A refinement shows the lock: four pictures of one seed come out of the very same noise.
+    """
     set_steps(page, 4)
     prompt(page).fill("a fox that is held step by step")
     page.evaluate(NOTE_PREVIEWS)
@@ -257,15 +196,9 @@ def test_previews_stream_while_it_paints(page: Page, gate: Gate) -> None:
     assert len({source for _, source in drawn}) == 16
     gate.open()
     wait_until_done(page)
-
-
-def test_a_refinement_begins_with_one_noise_four_times(page: Page, gate: Gate) -> None:
-    """One sees the lock: four pictures of one seed come out of the very same noise."""
-    prompt(page).fill("a fox out of one noise")
-    generate(page)
+    gate.shut()
     cell(page, 2).click()
-    variation(page, 1).fill(", held")
-    page.evaluate(NOTE_PREVIEWS)
+    page.evaluate("window.drawn = []")
     page.click("#sg-refine")
     page.wait_for_function("() => window.drawn.length >= 4")
     drawn = page.evaluate("window.drawn.slice(0, 4)")
@@ -286,7 +219,10 @@ def assert_two_by_two(page: Page) -> None:
 
 
 def test_a_known_grid_takes_one_question_and_four_pictures(page: Page) -> None:
-    """The answer to the click shows them: nothing is followed, no file is asked for twice."""
+    """The answer to the click shows them: nothing is followed, no file is asked for twice.
+
+    They can be made again and compared.
+    """
     before = generate(page)
     page.wait_for_load_state("networkidle")  # what the first grid still had to ask
     asked: list[str] = []
@@ -302,3 +238,6 @@ def test_a_known_grid_takes_one_question_and_four_pictures(page: Page) -> None:
     assert len(pictures) == len(set(pictures)) == 4
     assert sum("/do/generate" in url for url in asked) == 1
     assert not [url for url in asked if "/do/follow" in url]
+    page.click("#sg-again")
+    expect(status(page)).to_contain_text("Computed again and compared: identical")
+    wait_until_done(page)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from base64 import b64encode
 
 from playwright.sync_api import Page, expect
-from steps import cell, generate, ids, prompt, seeds, wait_for_new_round, wait_for_turns
+from steps import (
+    cell,
+    generate,
+    ids,
+    prompt,
+    seeds,
+    set_steps,
+    wait_for_new_round,
+    wait_for_turns,
+)
 
 GREY = (
     "data:image/gif;base64,"
@@ -28,18 +37,12 @@ def slide(page: Page, share: str) -> None:
     )
 
 
-def steps(page: Page, number: int) -> None:
-    if not page.locator("#sg-steps input").is_visible():
-        page.locator("#sg-settings summary").click()
-    page.locator("#sg-steps input").fill(str(number))
-
-
 def test_a_refinement_holds_what_the_slider_says(page: Page) -> None:
     """It is told in the caption, is remembered, and is not offered below four steps."""
     expect(page.locator("#sg-hold")).to_be_hidden()
     prompt(page).fill("a fox")
     seeds(page).fill("61-64")
-    steps(page, 5)
+    set_steps(page, 5)
     generate(page)
     cell(page, 1).click()
     expect(page.locator("#sg-hold")).to_be_visible()
@@ -55,7 +58,7 @@ def test_a_refinement_holds_what_the_slider_says(page: Page) -> None:
     page.reload()
     cell(page, 0).click()
     expect(page.locator("#sg-hold-row output")).to_have_text("40 %")
-    steps(page, 3)
+    set_steps(page, 3)
     generate(page)
     cell(page, 0).click()
     expect(page.locator("#sg-hold")).to_be_hidden()

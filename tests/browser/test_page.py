@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from serving import Gate, serve
 from steps import (
     CELLS,
@@ -61,17 +61,43 @@ CONTRACT = [
 
 
 def test_every_id_of_the_contract_is_there_from_the_start(page: Page) -> None:
-    """Scripts find each part by its id, also what is folded away; the settings stay folded."""
+    """Scripts find each part by its id, also what is folded away; the settings stay folded.
+
+    A screen reader says what each field is; light and dark follow the system.
+    """
     for name in CONTRACT:
         expect(page.locator(f"#sg-{name}")).to_be_attached()
     expect(page.locator("#sg-negative")).to_be_hidden()
+    expect(prompt(page)).to_have_accessible_name("Prompt")
+    expect(page.locator("#sg-seeds").locator("input, textarea")).to_have_accessible_name("Seeds")
+    for number in range(1, 5):
+        expect(variation(page, number)).to_have_accessible_name(f"Variation {number}")
+    expect(page.locator("#sg-refine")).to_have_attribute("aria-keyshortcuts", "R")
+    for scheme, is_light in (("light", True), ("dark", False)):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (int(re.findall(r"\d+", colour)[0]) > 128) is is_light
 
 
 def test_the_keyboard_alone_is_enough(page: Page) -> None:
-    """Ctrl+Enter, 1-4, R, B, Z, F and Esc do what their buttons do."""
+    """Ctrl+Enter, 1-4, R, B, Z, F and Esc do what their buttons do, and ? lists them.
+
+    Letters that are typed into a field are letters.
+    """
+    page.locator("body").press("?")
+    expect(page.locator("#sg-help")).to_contain_text("Refine this seed")
+    expect(page.locator("#sg-help kbd")).to_have_count(14)
+    page.keyboard.press("Escape")
+    expect(page.locator("#sg-help")).to_have_count(0)
     prompt(page).press("Control+Enter")
     wait_until_done(page)
     first = ids(page)
+    prompt(page).fill("")
+    prompt(page).press_sequentially("rbzf 1234")
+    expect(prompt(page)).to_have_value("rbzf 1234")
+    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
+    expect(page.locator("dialog")).to_have_count(0)
+    page.evaluate("document.activeElement.blur()")
     page.locator("body").press("3")
     expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
     page.locator("body").press("f")
@@ -100,55 +126,40 @@ def test_enter_in_a_variation_refines(page: Page) -> None:
         assert set(seeds_shown(page)) == {"2"}
 
 
-def test_fields_without_a_label_have_a_name(page: Page) -> None:
-    """A screen reader says what each field is, and which key a button has."""
-    expect(prompt(page)).to_have_accessible_name("Prompt")
-    expect(page.locator("#sg-seeds").locator("input, textarea")).to_have_accessible_name("Seeds")
-    for number in range(1, 5):
-        expect(variation(page, number)).to_have_accessible_name(f"Variation {number}")
-    expect(page.locator("#sg-refine")).to_have_attribute("aria-keyshortcuts", "R")
-
-
-def test_a_question_mark_lists_the_keys(page: Page) -> None:
-    """Nobody has to guess them; Esc closes the list."""
-    page.locator("body").press("?")
-    expect(page.locator("#sg-help")).to_contain_text("Refine this seed")
-    expect(page.locator("#sg-help kbd")).to_have_count(14)
-    page.keyboard.press("Escape")
-    expect(page.locator("#sg-help")).to_have_count(0)
-
-
-def test_the_next_four_seeds_follow_those_of_the_field(page: Page) -> None:
-    """0-3, then 4-7; the field says so."""
+def test_other_seeds_are_painted_and_stand_in_the_field(page: Page) -> None:
+    """The next ones after those of the field, as many as it says, or drawn ones; all in sight."""
     before = generate(page)
+    expect(page.locator("#sg-next")).to_have_text("Next four")
     page.click("#sg-next")
     wait_for_new_round(page, before)
     assert seeds_shown(page) == ["4", "5", "6", "7"]
     expect(seeds(page)).to_have_value("4-7")
-
-
-def test_the_die_draws_new_seeds_and_writes_them_down(page: Page) -> None:
-    """As many as there were, each in the field and on its picture."""
-    before = generate(page)
+    before = ids(page)
     page.click("#sg-roll")
     wait_for_new_round(page, before)
     assert seeds(page).input_value().split(", ") == seeds_shown(page)
     assert len(set(seeds_shown(page))) == 4
-
-
-def test_letters_typed_into_a_field_are_letters(page: Page) -> None:
-    """R, B, Z, F and digits in the prompt press nothing."""
-    generate(page)
-    prompt(page).fill("")
-    prompt(page).press_sequentially("rbzf 1234")
-    expect(prompt(page)).to_have_value("rbzf 1234")
-    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
-    expect(page.locator("dialog")).to_have_count(0)
+    seeds(page).fill("4, 5")
+    expect(page.locator("#sg-next")).to_have_text("Next 2")
+    page.click("#sg-next")
+    expect(page.locator(CELLS)).to_have_count(2)
+    wait_until_done(page, 2)
+    assert seeds_shown(page) == ["6", "7"]
+    seeds(page).fill("1, 2, 3, x")
+    expect(page.locator("#sg-next")).to_have_text("Next 2")
+    for count in (1, 3, 9):
+        seeds(page).fill(f"1-{count}" if count > 1 else "1")
+        page.click("#sg-generate")
+        wait_until_done(page, count)
+        expect(page.locator(CELLS)).to_have_count(count)
 
 
 @pytest.mark.usefixtures("gate")
-def test_escape_stops_and_keeps_the_page_usable(page: Page) -> None:
-    """Esc stops the run, also while one types; Generate is back at once and works."""
+def test_escape_and_stop_keep_the_page_usable(page: Page) -> None:
+    """Esc stops the run, also while one types; Generate is back at once and works.
+
+    The second run wins the stage; the first one's last words do not disturb it.
+    """
     prompt(page).fill("a fox that is held")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
@@ -157,13 +168,6 @@ def test_escape_stops_and_keeps_the_page_usable(page: Page) -> None:
     expect(page.locator("#sg-generate")).to_be_visible()
     expect(status(page)).to_contain_text("Stopped")
     expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
-    prompt(page).fill("a fox again")
-    generate(page)
-
-
-@pytest.mark.usefixtures("gate")
-def test_stop_followed_at_once_by_generate(page: Page) -> None:
-    """The second run wins the stage; the first one's last words do not disturb it."""
     prompt(page).fill("a fox that is held and stopped")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
@@ -179,27 +183,10 @@ def test_stop_followed_at_once_by_generate(page: Page) -> None:
 
 @pytest.mark.usefixtures("gate")
 def test_two_visitors_do_not_meet(open_page: OpenPage) -> None:
-    """Each sees only their own pictures, and Stop in one leaves the other running."""
-    one, two = open_page(), open_page()
-    prompt(one).fill("a fox that is held")
-    prompt(two).fill("a fox that comes next")
-    seeds(two).fill("20-23")
-    one.click("#sg-generate")
-    expect(cell(one, 0)).to_have_attribute("data-state", "painting")
-    two.click("#sg-generate")
-    expect(status(two)).to_contain_text("You are next")
-    one.click("#sg-stop")
-    wait_until_done(two)
-    assert seeds_shown(two) == ["20", "21", "22", "23"]
-    expect(status(one)).to_contain_text("Stopped")
-    expect(one.locator(PICTURES)).to_have_count(0)
-    expect(one.locator("#sg-lineage .sg-round")).to_have_count(0)
+    """Each sees only their own pictures, and Stop in one leaves the other running.
 
-
-def test_nobodys_pictures_are_in_the_page_before_the_library_is_opened(
-    open_page: OpenPage,
-) -> None:
-    """The library of this machine is shared, so it is shown to who opens it and to nobody else."""
+    The library of this machine is shared, so it is shown to who opens it and to nobody else.
+    """
     one, two = open_page(), open_page()
     prompt(one).fill("a secret fox")
     mine = generate(one)
@@ -215,33 +202,45 @@ def test_nobodys_pictures_are_in_the_page_before_the_library_is_opened(
     expect(two.locator(f"#sg-library [data-picture-id='{mine[0]}']")).to_have_count(0)
     expect(two.locator("#sg-library .sg-item").first).to_be_visible()
     expect(two.locator("#sg-library")).to_contain_text("a secret fox")
+    two.keyboard.press("Escape")
+    prompt(one).fill("a fox that is held")
+    prompt(two).fill("a fox that comes next")
+    seeds(two).fill("20-23")
+    one.click("#sg-generate")
+    expect(cell(one, 0)).to_have_attribute("data-state", "painting")
+    two.click("#sg-generate")
+    expect(status(two)).to_contain_text("You are next")
+    one.click("#sg-stop")
+    wait_until_done(two)
+    assert seeds_shown(two) == ["20", "21", "22", "23"]
+    expect(status(one)).to_contain_text("Stopped")
+    expect(one.locator(PICTURES)).to_have_count(0)
 
 
-def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_leaves_a_quiet_mark(
+    open_page: OpenPage, elsewhere: str, their_library: Path
+) -> None:
     """No broken image: one sentence, and Refine goes on from the recipe."""
-    with serve(tmp_path) as address:
-        page = open_page(at=address)
-        generate(page)
-        refine(page, 0)
-        page.wait_for_function(
-            """() => { const small = [...document.querySelectorAll("#sg-lineage img")];
-                return small.length === 8 && small.every((image) => image.complete); }"""
-        )
-        gone = sorted(tmp_path.rglob("objects/**/*.png"))
-        assert len(gone) == 8
-        for path in gone:
-            path.unlink()
-        page.reload()
-        expect(cell(page, 1)).to_contain_text("The file of this picture is gone")
-        expect(page.locator("#sg-stage img, #sg-lineage img")).to_have_count(0)
-        cell(page, 1).click()
-        expect(page.locator("#sg-hint")).to_contain_text("its recipe is kept")
-        expect(page.locator("#sg-save")).to_be_disabled()
-        before = ids(page)
-        page.click("#sg-refine")
-        wait_for_new_round(page, before)
-        assert seeds_shown(page) == ["0"] * 4
-        page.close()  # before its server
+    page = open_page(at=elsewhere)
+    prompt(page).fill("a fox that goes")
+    generate(page)
+    refine(page, 0)
+    page.wait_for_function(
+        """() => { const small = [...document.querySelectorAll("#sg-lineage img")];
+            return small.length === 8 && small.every((image) => image.complete); }"""
+    )
+    for path in their_library.rglob("objects/**/*.png"):
+        path.unlink()
+    page.reload()
+    expect(cell(page, 1)).to_contain_text("The file of this picture is gone")
+    expect(page.locator("#sg-stage img, #sg-lineage img")).to_have_count(0)
+    cell(page, 1).click()
+    expect(page.locator("#sg-hint")).to_contain_text("its recipe is kept")
+    expect(page.locator("#sg-save")).to_be_disabled()
+    before = ids(page)
+    page.click("#sg-refine")
+    wait_for_new_round(page, before)
+    assert seeds_shown(page) == ["0"] * 4
 
 
 def test_a_failed_run_says_what_to_do(page: Page) -> None:
@@ -265,8 +264,20 @@ def test_a_failed_run_says_what_to_do(page: Page) -> None:
             r"Pick a|Seeds|Settings|Refine|Zoom|Compare",
             marks=pytest.mark.sweep,
         ),
-        ({"locale": "tlh"}, "", "Generate", r"[\u3131-\ud7a3\u4e00-\u9fff]"),
-        ({"locale": "en-US"}, "?__lang=ko", "만들기", r"Pick a|Seeds|Settings|Refine|Zoom"),
+        pytest.param(
+            {"locale": "tlh"},
+            "",
+            "Generate",
+            r"[\u3131-\ud7a3\u4e00-\u9fff]",
+            marks=pytest.mark.sweep,
+        ),
+        pytest.param(
+            {"locale": "en-US"},
+            "?__lang=ko",
+            "만들기",
+            r"Pick a|Seeds|Settings|Refine|Zoom",
+            marks=pytest.mark.sweep,
+        ),
     ],
 )
 def test_the_page_speaks_the_visitors_language(
@@ -284,31 +295,26 @@ def test_the_page_speaks_the_visitors_language(
     assert not re.search(untranslated, page.locator("#sg-page").inner_text())
 
 
-def test_every_kind_of_chinese_is_chinese(open_page: OpenPage) -> None:
-    """Of Hong Kong, too: there is one file for all of them."""
-    page = open_page(locale="zh-HK")
-    expect(page.locator("#sg-generate")).to_have_text("生成")
-
-
-HOSTILE = (
-    "<img src=x onerror=\"document.title='owned'\">",
-    "${document.title='owned'}",
-    "{{value}} {{#each value}}x{{/each}}",
-    "</script><script>document.title='owned'</script>",
-    "`+alert(1)+`",
-    "\u202eright to left",
+HOSTILE = " ".join(
+    (
+        "<img src=x onerror=\"document.title='owned'\">",
+        "${document.title='owned'}",
+        "{{value}} {{#each value}}x{{/each}}",
+        "</script><script>document.title='owned'</script>",
+        "`+alert(1)+`",
+        "\u202eright to left",
+    )
 )
 
 
 def test_a_prompt_is_shown_and_never_run(page: Page) -> None:
     """Hostile words appear letter by letter, in the card, the stage and the rail."""
-    for text in HOSTILE:
-        prompt(page).fill(text)
-        generate(page)
-        refine(page, 1)
-        expect(page.locator("#sg-picked .sg-words")).to_have_text(text)
-        assert page.title() == "SeedGrid"
-        assert page.locator("#sg-stage [data-cell] img[src='x']").count() == 0
+    prompt(page).fill(HOSTILE)
+    generate(page)
+    refine(page, 1)
+    expect(page.locator("#sg-picked .sg-words")).to_have_text(HOSTILE)
+    assert page.title() == "SeedGrid"
+    assert page.locator("#sg-stage [data-cell] img[src='x']").count() == 0
 
 
 def test_a_phone_scrolls_one_way_only(open_page: OpenPage) -> None:
@@ -321,40 +327,12 @@ def test_a_phone_scrolls_one_way_only(open_page: OpenPage) -> None:
     cell(page, 0).tap()
     assert page.evaluate(sideways) <= 0
     box = page.locator("#sg-refine").bounding_box()
-    assert box is not None
     assert box["y"] + box["height"] <= 844
     sizes = page.eval_on_selector_all(
         "#sg-bar :is(input, textarea), #sg-variations input",
         "all => all.map((i) => parseFloat(getComputedStyle(i).fontSize))",
     )
     assert min(sizes) >= 16
-
-
-def test_the_stage_is_as_tall_as_the_window_and_no_taller(page: Page) -> None:
-    """On a desktop the whole grid is in sight without scrolling."""
-    generate(page)
-    box = page.locator("#sg-stage .sg-grid").bounding_box()
-    assert box is not None
-    assert box["y"] + box["height"] <= 900
-    assert box["height"] > 700
-
-
-def test_any_number_of_seeds_fills_the_stage(page: Page) -> None:
-    """As many cells as seeds, all in sight."""
-    for count in (1, 2, 3, 6, 9):
-        seeds(page).fill(f"1-{count}" if count > 1 else "1")
-        page.click("#sg-generate")
-        wait_until_done(page, count)
-        expect(page.locator(CELLS)).to_have_count(count)
-
-
-def test_light_and_dark_follow_the_system(open_page: OpenPage) -> None:
-    """The ground is light in a light system and dark in a dark one."""
-    for scheme, is_light in (("light", True), ("dark", False)):
-        page = open_page(color_scheme=scheme)
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        level = int(re.findall(r"\d+", colour)[0])
-        assert (level > 128) is is_light
 
 
 def test_the_page_is_open_while_the_model_loads(
@@ -368,6 +346,31 @@ def test_the_page_is_open_while_the_model_loads(
         page.click("#sg-generate")
         Gate(tmp_path / "library").open()
         wait_until_done(page)
+        page.close()  # before its server
+
+
+@pytest.mark.sweep
+def test_a_browser_that_keeps_no_cookie_sees_its_pictures_all_the_same(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    """A Space stands in another site's frame, where some browsers keep none."""
+    with serve(tmp_path / "public", public={}) as address:
+        page = open_page(at=address)
+
+        def without_cookie(route: Route) -> None:
+            answer = route.fetch()
+            page.context.clear_cookies()  # which the fetch itself kept
+            kept = {name: told for name, told in answer.headers.items() if name != "set-cookie"}
+            route.fulfill(response=answer, headers=kept)
+
+        page.context.route(address, without_cookie)
+        page.reload()
+        generate(page)
+        assert page.context.cookies() == []
+        cell(page, 0).click()
+        link = page.locator("#sg-export a").first.get_attribute("href")
+        assert page.request.get(f"{address}{link}").status == 200
+        assert page.request.get(f"{address}{link}".partition("?")[0]).status == 404
         page.close()  # before its server
 
 

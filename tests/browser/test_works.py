@@ -20,7 +20,10 @@ from seedgrid.core.prompts import GUIDE_PROMPT
 
 
 def test_earlier_works_stay_on_the_rail_and_back_leads_to_them(open_page: OpenPage) -> None:
-    """Other seeds and other words begin a work below the ones before, which open again."""
+    """Other seeds and other words begin a work below the ones before, which open again.
+
+    “New work” begins clean; the browser goes back all the same.
+    """
     page = open_page()
     generate(page)
     refined = refine(page, 1)
@@ -46,26 +49,19 @@ def test_earlier_works_stay_on_the_rail_and_back_leads_to_them(open_page: OpenPa
     wait_until_done(page)
     expect(_folded(page)).to_have_count(2)
     expect(page.locator("#sg-back")).to_be_enabled()
-
-
-def test_a_new_work_begins_clean(page: Page) -> None:
-    """No earlier work is on the rail, no word in the prompt; the browser goes back all the same."""
-    fox = generate(page)
-    generate(page)
-    expect(_folded(page)).to_have_count(1)
     page.click("#sg-new")
     expect(prompt(page)).to_have_value("")
     expect(prompt(page)).to_be_focused()
     expect(page.locator("#sg-lineage :is(.sg-round, .sg-work)")).to_have_count(0)
     expect(page.locator("#sg-back")).to_be_disabled()
-    prompt(page).fill("a boat")
+    prompt(page).fill("a ship")
     generate(page)
     expect(_folded(page)).to_have_count(0)
-    for _ in range(3):
+    for _ in range(2):
         page.go_back()
         wait_for_turns(page)
     wait_until_done(page)
-    assert ids(page) == fox
+    assert ids(page) == refined
 
 
 def test_a_work_that_is_still_painted_forms_when_one_comes_back(page: Page, gate: Gate) -> None:

@@ -29,7 +29,7 @@ class Checks:
         self._studio = studio
         self._libraries = libraries
         self._file_work = file_work
-        self._going: dict[str, set[StepWatch]] = {}  # by visitor
+        self._going: set[tuple[str, StepWatch]] = set()  # whose they are
 
     async def on_verify(
         self, picture_id: Id, kept: Kept, address: Address = ""
@@ -51,8 +51,9 @@ class Checks:
 
     def stop(self, visitor: str) -> None:
         """Stop what a visitor has verified, waiting or working; all who follow it are told."""
-        for watch in tuple(self._going.get(visitor, ())):
-            watch.stop()
+        for owner, watch in tuple(self._going):
+            if owner == visitor:
+                watch.stop()
 
     def _claim(self, visitor: str, picture_id: str) -> tuple[Entry, Claim]:
         entry = self._libraries.of(visitor).get(picture_id)
@@ -65,15 +66,13 @@ class Checks:
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = StepWatch()
         future = self._studio.verifier.verify([claim], watch, owner=visitor, address=address)
-        self._going.setdefault(visitor, set()).add(watch)
+        self._going.add((visitor, watch))
         try:
             async with aclosing(steps_of(future, watch)) as steps:
                 async for number, total in steps:
                     yield {"working": True, "number": number, "total": total}
         finally:
-            self._going[visitor].discard(watch)
-            if not self._going[visitor]:
-                del self._going[visitor]
+            self._going.discard((visitor, watch))
         if future.cancelled():
             raise RunCancelled("run_cancelled")
         (verdict,) = future.result()

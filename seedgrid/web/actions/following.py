@@ -39,30 +39,26 @@ class Following:
         """Tell how this browser's run goes, until it ends; without one, how the model loads."""
         state = read_page_state(kept)
         try:
-            async with contextlib.aclosing(self._follow(state)) as news:
+            snapshot = await to_thread.run_sync(self._snapshots.of, state)
+            run = snapshot.run
+            if run is not None and run.has_ended and not is_on_stage(run, state):
+                return
+            news = self._follow_run(snapshot, run) if run else self._follow_warming(snapshot)
+            async with contextlib.aclosing(news):
                 async for each in news:
                     yield each
         except SeedGridError as error:
             yield PageUpdate(status=stage.complain(state.epoch, error))
-
-    async def _follow(self, state: PageState) -> AsyncGenerator[PageUpdate, None]:
-        snapshot = await to_thread.run_sync(self._snapshots.of, state)
-        if snapshot.run is None:
-            news = self._follow_warming(snapshot)
-        elif snapshot.run.has_ended and not is_on_stage(snapshot.run, state):
-            return
-        else:
-            news = self._follow_run(snapshot, snapshot.run)
-        async with contextlib.aclosing(news):
-            async for each in news:
-                yield each
 
     async def _follow_run(self, snapshot: Snapshot, run: Run) -> AsyncGenerator[PageUpdate, None]:
         told = _Told(self._snapshots, snapshot.state, run)
         has_ended = False
         with changes_of(run) as changed:
             while not has_ended:
-                if not await _heard(changed, _POLL_S if told.waits_for(self._studio) else _IDLE_S):
+                try:
+                    waits_s = _POLL_S if told.waits_for(self._studio) else _IDLE_S
+                    await asyncio.wait_for(changed.wait(), waits_s)
+                except TimeoutError:
                     yield told.beside(self._studio.engine.warmth)
                     continue
                 changed.clear()
@@ -160,22 +156,14 @@ class _Told:
         return PageUpdate(stage=self._snapshot.stage(self._steps), status=status, rail=self._rail)
 
 
-async def _heard(changed: asyncio.Event, timeout_s: float) -> bool:
-    try:
-        await asyncio.wait_for(changed.wait(), timeout_s)
-    except TimeoutError:
-        return False
-    return True
-
-
 async def _look(run: Run, changed: asyncio.Event) -> None:
     """Let a moment pass, unless there are more finished pictures, or the end."""
-    loop, num_finished = asyncio.get_running_loop(), len(run.finished)
-    end_s = loop.time() + _LOOK_S
-    while not run.has_ended and len(run.finished) == num_finished:
-        if not await _heard(changed, end_s - loop.time()):
-            break
-        changed.clear()
+    num_finished = len(run.finished)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK_S):
+            while not run.has_ended and len(run.finished) == num_finished:
+                await changed.wait()
+                changed.clear()
     changed.set()  # Whatever was heard meanwhile is still to be told.
 
 

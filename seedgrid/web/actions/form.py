@@ -104,10 +104,7 @@ def read_prompts(
 ) -> tuple[str, ...]:
     """Return the prompt and those that are to be painted beside it, each once.
 
-    Args:
-        payload: What was typed.
-        request: What else it asks for.
-        opened: Opens the lists that prompts name.
+    `opened` opens the lists that prompts name.
     """
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
     typed = opened([payload.prompt, *more])

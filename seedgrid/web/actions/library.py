@@ -29,7 +29,7 @@ from seedgrid.studio import RunOptions, Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
-from seedgrid.web.server.who import Host, Id, Kept, is_this_machine
+from seedgrid.web.server.who import Id, Kept
 from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.page_state import next_epoch, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
@@ -70,8 +70,7 @@ class Query(Value):
     @property
     def is_open(self) -> bool:
         """Whether it asks for all works."""
-        words = (self.text, self.model, self.tag, self.since, self.until)
-        return not (any(words) or self.favourite or self.trashed) and self.seed is None
+        return self == Query(number=self.number, sort=self.sort, after=self.after)
 
 
 class LibraryActions:
@@ -144,25 +143,6 @@ class LibraryActions:
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
         return self._taken(taken, snapshot, address)
-
-    @says_what_hinders
-    def on_folder(self, folder: Id, kept: Kept, host: Host) -> PageUpdate:
-        """Make the folder of a library that refuses again, or take another one.
-
-        Args:
-            folder: As it was typed; empty for the same one.
-            kept: The page state.
-            host: Who asks: only somebody at this machine is heard, and only while it refuses.
-        """
-        library = self._look(kept).library
-        if not is_this_machine(host) or library is not self._studio.library:
-            return PageUpdate()
-        typed = (folder or "").strip()[:500]
-        if _refuses(library):  # else it is well again, and stays where it is
-            self._studio.move_library(Path(typed) if typed else self._studio.library_folder)
-        where = str(self._studio.library_folder)
-        status = stage.say(next_epoch(), "status_folder_made", kind="done", value=where)
-        return PageUpdate(status=status)
 
     def _taken(self, taken: Sequence[Taken], snapshot: Snapshot, address: str) -> PageUpdate:
         ours = [each.entry for each in taken if each.entry is not None]
@@ -294,12 +274,3 @@ def _show(snapshot: Snapshot, entry: Entry) -> PageUpdate:
     lineage = entry.lineage
     moved = snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()
-
-
-def _refuses(library: Library) -> bool:
-    """Tell whether a library takes no pictures."""
-    try:
-        library.check_room(())
-    except SeedGridError:
-        return True
-    return False

@@ -21,7 +21,7 @@ from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import begun, followed
 from seedgrid.web.server.who import Address, Kept
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 Number = Annotated[int, Body(ge=0)]
@@ -37,7 +37,7 @@ class Live:
         self._snapshots = snapshots
         self._handlers = handlers
 
-    async def on_generate(
+    def on_generate(
         self, fields: FormPayload, number: Number, kept: Kept, address: Address = ""
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Generate would."""
@@ -45,11 +45,9 @@ class Live:
         def start(snapshot: Snapshot) -> Run:
             return self._handlers.start_grid(snapshot, fields, address, live=True)
 
-        async with aclosing(self._answer(number, kept, address, start)) as news:
-            async for each in news:
-                yield each
+        return self._answer(number, kept, address, start)
 
-    async def on_refine(
+    def on_refine(
         self, around: RoundPayload, number: Number, kept: Kept, address: Address = ""
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Refine would."""
@@ -60,9 +58,7 @@ class Live:
                 raise InputError("picture_unknown", field="picture", value="")
             return run
 
-        async with aclosing(self._answer(number, kept, address, start)) as news:
-            async for each in news:
-                yield each
+        return self._answer(number, kept, address, start)
 
     async def _answer(
         self, number: int, kept: object, address: str, start: Callable[[Snapshot], Run]
@@ -77,19 +73,11 @@ class Live:
             is_busy = error.code in _BUSY
             yield _said(number, "live_paused_queue") if is_busy else _refused(number, error)
             return
-        async with aclosing(self._follow(number, state, run)) as news:
-            async for each in news:
-                yield each
-
-    async def _follow(
-        self, number: int, state: PageState, run: Run
-    ) -> AsyncGenerator[PageUpdate, None]:
-        """Show the pictures, each when it is ready."""
-        async with aclosing(followed(run)) as news:
+        async with aclosing(followed(run)) as news:  # each picture when it is ready
             async for events in news:
                 if any(isinstance(event, Finished | Missed) for event in events):
                     shown = stage.stage_of_live(state.epoch, run)
-                    yield PageUpdate(stage=shown, live=_part(number))
+                    yield PageUpdate(stage=shown, live={"number": number})
                 if events and isinstance(events[-1], Terminal):
                     yield _ended(number, run)
 
@@ -107,12 +95,8 @@ def _ended(number: int, run: Run) -> PageUpdate:
 def _refused(number: int, error: SeedGridError) -> PageUpdate:
     """Say what hinders, at no field: it may be a word that is half typed."""
     sentence = stage.complain(0, error)
-    return PageUpdate(live=_part(number, key=sentence["key"], data=sentence["data"]))
+    return _said(number, sentence["key"], sentence["data"])
 
 
-def _said(number: int, key: str) -> PageUpdate:
-    return PageUpdate(live=_part(number, key=key, data={}))
-
-
-def _part(number: int, **more: object) -> stage.Json:
-    return {"number": number, **more}
+def _said(number: int, key: str, data: stage.Json | None = None) -> PageUpdate:
+    return PageUpdate(live={"number": number, "key": key, "data": data or {}})

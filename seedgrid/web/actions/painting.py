@@ -34,7 +34,7 @@ from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.serializers.rail import Round
 from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
-from seedgrid.web.state.model_options import offer, offered
+from seedgrid.web.state.model_options import offered
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
 
@@ -61,13 +61,8 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Open the page at its address, or where this browser left it.
 
-        Args:
-            kept: Where the browser left it.
-            place: A round or a picture.
-            link: The query of a link, as far as it is ours.
-            start: Whether it is the page before the first grid that is asked for.
-            offer: Whether the settings are still empty.
-            who: Who asks.
+        `place` is a round or a picture, `link` the query of a link, as far as it is ours. `start`
+        asks for the page before the first grid, `offer` what fills empty settings.
         """
         snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
         shown = self._arrived(snapshot, place, link, is_start=start)
@@ -82,19 +77,14 @@ class Handlers(Following):
             return found.show()
         if link:
             return self._open_link(snapshot, link)
-        is_unknown = place is not None
-        if (
-            is_unknown
-            or is_start
-            or not (snapshot.state.work and (snapshot.rounds or snapshot.run))
-        ):
-            snapshot = snapshot.moved(work=None, round=None, picked=None, run=None)
-        shown = snapshot.show()
-        return _say(shown, "place_unknown") if is_unknown else shown
+        if place:
+            return _say(snapshot.begun_anew().show(), "place_unknown")
+        is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
+        return (snapshot if is_somewhere and not is_start else snapshot.begun_anew()).show()
 
     def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
         """Fill in what a link asks for: a click must say that it is wanted."""
-        empty = snapshot.moved(work=None, round=None, picked=None, run=None)
+        empty = snapshot.begun_anew()
         try:
             request = read_link(link)
         except SeedGridError as error:
@@ -126,7 +116,8 @@ class Handlers(Following):
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         snapshot = self._look(kept, address)
-        return self._start(snapshot, lambda: self.start_refine(snapshot, around, address))
+        run = self.start_refine(snapshot, around, address)
+        return self._show_run(snapshot, run) if run else PageUpdate()
 
     def start_refine(
         self, snapshot: Snapshot, around: RoundPayload, address: str, *, live: bool = False
@@ -164,14 +155,11 @@ class Handlers(Following):
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         snapshot = self._look(kept, address)
-
-        def start() -> Run | None:
-            if snapshot.round is None:
-                return None
-            options = self._options(snapshot, RoundPayload(), address)
-            return self._studio.start_again(snapshot.round.entries, **options)
-
-        return self._start(snapshot, start)
+        if snapshot.round is None:
+            return PageUpdate()
+        options = self._options(snapshot, RoundPayload(), address)
+        run = self._studio.start_again(snapshot.round.entries, **options)
+        return self._show_run(snapshot, run)
 
     def stop(self, state: PageState) -> None:
         """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
@@ -191,11 +179,9 @@ class Handlers(Following):
 
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
-
-        def find(snapshot: Snapshot) -> Entry | None:
-            return snapshot.find(snapshot.parent_of_stage if picture_id is None else picture_id)
-
-        return self._show_card(kept, find)
+        return self._show_card(
+            kept, lambda snapshot: snapshot.find(picture_id or snapshot.parent_of_stage)
+        )
 
     @says_what_hinders
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
@@ -217,11 +203,9 @@ class Handlers(Following):
         self, picture_id: Id, favourite: Annotated[bool, Body()], kept: Kept
     ) -> PageUpdate:
         """Mark a picture as a favourite, or not."""
-
-        def mark(snapshot: Snapshot) -> Entry:
-            return snapshot.library.set_favourite(picture_id or "", favourite)
-
-        return self._show_card(kept, mark)
+        return self._show_card(
+            kept, lambda snapshot: snapshot.library.set_favourite(picture_id or "", favourite)
+        )
 
     def advise(
         self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
@@ -247,7 +231,7 @@ class Handlers(Following):
         language: Language = ENGLISH,
     ) -> PageUpdate:
         """Say what the settings offer with a model."""
-        return PageUpdate(offer=offered(offer(self._studio, model), language))
+        return PageUpdate(offer=offered(self._studio, model, language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
         """Put a picture into the card, or say what hinders, which news of a run may cover."""
@@ -262,24 +246,14 @@ class Handlers(Following):
         return self._snapshots.of(read_page_state(kept), address)
 
     def _start_from_pick(
-        self,
-        varied: RoundPayload,
-        kept: object,
-        address: str,
-        start: Callable[..., Run],
+        self, around: RoundPayload, kept: object, address: str, start: Callable[..., Run]
     ) -> PageUpdate:
         """Start a round that goes on from the picked picture, if there is one."""
         snapshot = self._look(kept, address)
-
-        def start_round() -> Run | None:
-            picked, options = snapshot.picked(), self._options(snapshot, varied, address)
-            return start(picked, **options) if picked else None
-
-        return self._start(snapshot, start_round)
-
-    def _start(self, snapshot: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
-        run = start()
-        return self._show_run(snapshot, run) if run else PageUpdate()
+        picked, options = snapshot.picked(), self._options(snapshot, around, address)
+        if picked is None:
+            return PageUpdate()
+        return self._show_run(snapshot, start(picked, **options))
 
     def _options(
         self, snapshot: Snapshot, fields: FormPayload | RoundPayload, address: str
@@ -309,9 +283,7 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
 def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
     """Look at the place that an address names; None when this library does not have it.
 
-    Args:
-        snapshot: Where the browser was: its own round may still be forming.
-        place: A round, or a picture, which is then picked.
+    It is a round, or a picture, which is then picked; the browser's own round may still be forming.
     """
     entry = snapshot.find(place)
     if entry is not None:

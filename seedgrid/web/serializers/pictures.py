@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from PIL import Image
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.picture import Entry
+from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Passport, Recipe, describe_mix
 from seedgrid.core.text import one_line, picture_filename
@@ -46,18 +46,23 @@ def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> byte
     return target.getvalue()
 
 
-def cell(entry: Entry) -> Json:
-    """A finished picture on the stage."""
-    return thumb(entry) | {
-        "state": "done",
-        "seed": entry.recipe.seed,
-        "prompt": entry.recipe.words,
-        "words": caption(entry.recipe, entry.lineage.change),
-        "mix": mix(entry.recipe, entry.lineage.change),
-        "locked": entry.lineage.parent_id is not None,
-        "favourite": entry.favourite,
-        "file": picture_filename(entry.recipe.prompt, entry.recipe.seed, entry.lineage.change),
+def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
+    """What is known of a picture on the stage before it is there."""
+    return {
+        "state": state,
+        "seed": recipe.seed,
+        "prompt": recipe.words,
+        "words": caption(recipe, lineage.change),
+        "mix": mix(recipe, lineage.change),
+        "locked": lineage.parent_id is not None,
     }
+
+
+def finished_cell(entry: Entry) -> Json:
+    """A finished picture on the stage."""
+    file = picture_filename(entry.recipe.prompt, entry.recipe.seed, entry.lineage.change)
+    known = cell(entry.recipe, entry.lineage, "done")
+    return thumb(entry) | known | {"favourite": entry.favourite, "file": file}
 
 
 def thumb(entry: Entry) -> Json:

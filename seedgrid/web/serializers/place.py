@@ -1,4 +1,4 @@
-"""A place: where a browser is, and what the fields show there, told from its pictures alone.
+"""What the fields show at a place, told from its pictures alone.
 
 The browser remembers what was typed (assets/place.js); this is for one that cannot: a second tab,
 a link to a round. Knows no component.
@@ -6,48 +6,15 @@ a link to a round. Knows no component.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from seedgrid.core.card import ModelCard
 from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, field
 from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
-from seedgrid.web.state.page_state import PageState
-
-Json = dict[str, Any]
 
 _ADVISED: Final = ("number", "choice")
 """Settings that a model answers where they are left open."""
-
-
-def place(
-    state: PageState,
-    fields: Json | None,
-    *,
-    card: ModelCard | None,
-    ringed: str | None,
-    is_asked: bool,
-    upscalers: Sequence[str] = (),
-) -> Json:
-    """Say where a browser is.
-
-    Args:
-        state: Where it is.
-        fields: What its fields show there; None where they stay as they are.
-        card: Of the model there; None where it is not here any more.
-        ringed: The picture on the stage that is picked.
-        is_asked: Whether it is the answer to a click of this browser.
-        upscalers: What could enlarge its pictures.
-    """
-    return state.to_browser() | {
-        "fields": fields,
-        "address": ringed or state.round,
-        "asked": is_asked,
-        "offers": list(card.offers if card else ()),
-        "enlarges": card is None or card.enlarges,
-        "upscalers": list(upscalers),
-    }
 
 
 def fields_of(
@@ -64,9 +31,7 @@ def fields_of(
 def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
     """Return what the fields of the page show for a request: those that a link holds too.
 
-    Args:
-        request: What was asked for.
-        answers: What a model gives for what is left open: such a setting is left open again.
+    `answers` is what a model gives for what is left open: such a setting is left open again.
     """
     shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row in IN_LINKS}
     typed = request.typed_prompt or request.prompt

@@ -55,47 +55,38 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     ]
     while waiting:
         id_, parent, straight = waiting.pop()
-        lane = next(lanes) if straight is None else straight  # from left to right, as they stand
-        this_round = _round(id_, grouped[id_], parent, lane)
+        this_round = Round(
+            id=id_,
+            parent_id=grouped[id_][0].lineage.parent_id if parent else None,
+            parent_round_id=parent.id if parent else None,
+            lane=next(lanes) if straight is None else straight,  # from left to right
+            entries=grouped[id_],
+        )
         rounds.append(this_round)
         first, branches = children.get(id_, [])[:1], children.get(id_, [])[1:]
         waiting += [(branch, this_round, None) for branch in reversed(branches)]
-        waiting += [(child, this_round, lane) for child in first]
+        waiting += [(child, this_round, this_round.lane) for child in first]
     return tuple(rounds)
-
-
-def _round(id_: str, cells: tuple[Entry, ...], parent: Round | None, lane: int) -> Round:
-    return Round(
-        id=id_,
-        parent_id=cells[0].lineage.parent_id if parent else None,
-        parent_round_id=parent.id if parent else None,
-        lane=lane,
-        entries=cells,
-    )
 
 
 def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
     """Leave out what is all in the trash, unless the way to something else leads through it."""
-    by_id = {each.id: each for each in rounds}
-    kept_ids: set[str] = set()
-    for each in rounds:
-        is_seen = each.id == current or not all(entry.trashed for entry in each.entries)
-        step = each if is_seen else None
-        while step is not None and step.id not in kept_ids:
-            kept_ids.add(step.id)
-            step = by_id.get(step.parent_round_id or "")
+    kept_ids: set[str | None] = {current}
+    for each in reversed(rounds):  # each comes after its parent
+        if each.id in kept_ids or not all(entry.trashed for entry in each.entries):
+            kept_ids |= {each.id, each.parent_round_id}
     return tuple(each for each in rounds if each.id in kept_ids)
 
 
 def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
     """Return the rounds from the first one to `round_id`."""
-    by_id = {each.id: each for each in rounds}
     path: list[Round] = []
-    current = by_id.get(round_id)
-    while current is not None:
-        path.append(current)
-        current = by_id.get(current.parent_round_id or "")
-    return tuple(reversed(path))
+    wanted: str | None = round_id
+    for each in reversed(rounds):  # each comes after its parent
+        if each.id == wanted:
+            path.insert(0, each)
+            wanted = each.parent_round_id
+    return tuple(path)
 
 
 def _by_round(entries: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:

@@ -40,25 +40,20 @@ _SAID_BEFORE: Final = advice.CODES | {"final_tiles"}
 """Advice, and how a picture will be made: no news once it is there."""
 
 
-def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
-    """The stage before the first grid: four cells of noise."""
-    cells = [{"state": "empty", "seed": seed} for seed in range(4)]
-    return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
-
-
-def stage_of_opening(epoch: int, cells: list[Json], size: tuple[int, int], *, busy: bool) -> Json:
-    """The stage before the first grid, with pictures that ship; as `web.state.opening` says."""
-    return _stage(epoch, cells, size=size, picked=None, busy=busy)
+def stage_before_any(
+    epoch: int, examples: list[Json], size: tuple[int, int], *, busy: bool
+) -> Json:
+    """The stage before the first grid: with pictures that ship, or four cells of noise."""
+    noise = [{"state": "empty", "seed": seed} for seed in range(4)]
+    cells = examples or noise
+    return {"epoch": epoch, "cells": cells, "size": size, "picked": None, "busy": busy}
 
 
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
     """The stage with finished pictures."""
-    cells = [pictures.cell(entry) for entry in entries]
-    ids = [entry.id for entry in entries]
-    first = entries[0].recipe
-    index = ids.index(picked) if picked in ids else None
-    stage = _stage(epoch, cells, size=(first.width, first.height), picked=index, busy=busy)
-    return stage | {"table": _table([(entry.recipe, entry.lineage) for entry in entries])}
+    made = [(entry.recipe, entry.lineage) for entry in entries]
+    cells = [pictures.finished_cell(entry) for entry in entries]
+    return _stage(epoch, cells, made, picked=picked, busy=busy)
 
 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
@@ -72,22 +67,17 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         picked: The picture to ring.
     """
     finished = run.finished
-    shown = [(cell, run.jobs[cell]) for cell in run.round_cells]
+    made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]
     cells: list[Json] = []
-    for cell, job in shown:
+    for cell, (recipe, lineage) in zip(run.round_cells, made, strict=True):
         if cell in finished:
-            cells.append(pictures.cell(finished[cell]))
+            cells.append(pictures.finished_cell(finished[cell]))
             continue
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
         if cell in run.missed:
             waiting = "missed"
-        cells.append(_asked(job.recipe, job.lineage, waiting) | steps.get(cell, {}))
-    ids = [job.lineage.picture_id for _, job in shown]
-    first = run.jobs[0].recipe
-    index = ids.index(picked) if picked in ids else None
-    size = (first.width, first.height)
-    stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
-    return stage | {"table": _table([(job.recipe, job.lineage) for _, job in shown])}
+        cells.append(_asked(recipe, lineage, waiting) | steps.get(cell, {}))
+    return _stage(epoch, cells, made, picked=picked, busy=not run.has_ended)
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
@@ -101,9 +91,8 @@ def stage_of_live(epoch: int, run: Run) -> Json:
         | ({"source": _source(finished[cell])} if cell in finished else {})
         for cell, job in enumerate(run.jobs)
     ]
-    first = run.jobs[0].recipe
-    shown = _stage(epoch, cells, size=(first.width, first.height), picked=None, busy=False)
-    return shown | {"table": _table([(job.recipe, job.lineage) for job in run.jobs])}
+    made = [(job.recipe, job.lineage) for job in run.jobs]
+    return _stage(epoch, cells, made, picked=None, busy=False)
 
 
 def _source(entry: Entry) -> str:
@@ -113,16 +102,7 @@ def _source(entry: Entry) -> str:
 
 def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
     """A cell whose picture is not in the library."""
-    change = recipe, lineage.change
-    return {
-        "state": state,
-        "seed": recipe.seed,
-        "prompt": recipe.words,
-        "words": pictures.caption(*change),
-        "mix": pictures.mix(*change),
-        "locked": lineage.parent_id is not None,
-        "recipe": recipe.id,
-    }
+    return pictures.cell(recipe, lineage, state) | {"recipe": recipe.id}
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
@@ -243,9 +223,23 @@ def preview_uri(pixels: Pixels) -> str:
 
 
 def _stage(
-    epoch: int, cells: list[Json], *, size: tuple[int, int], picked: int | None, busy: bool
+    epoch: int,
+    cells: list[Json],
+    made: Sequence[tuple[Recipe, Lineage]],
+    *,
+    picked: str | None,
+    busy: bool,
 ) -> Json:
-    return {"epoch": epoch, "cells": cells, "size": size, "picked": picked, "busy": busy}
+    ids = [lineage.picture_id for _, lineage in made]
+    first, _ = made[0]
+    return {
+        "epoch": epoch,
+        "cells": cells,
+        "size": (first.width, first.height),
+        "picked": ids.index(picked) if picked in ids else None,
+        "busy": busy,
+        "table": _table(made),
+    }
 
 
 def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:

@@ -7,7 +7,6 @@ The functions for programs (api.py) are Gradio's endpoints; the page itself is F
 """
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,14 @@ import gradio as gr
 from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 import seedgrid
 from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.variables import is_zero_gpu
+from seedgrid.studio import Studio
 from seedgrid.web.answers import Answers, starting_suffixes
 from seedgrid.web.api import PARAMETERS, publish
 from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
@@ -28,7 +29,6 @@ from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.files import drop_route, file_routes
 from seedgrid.web.server.guard import Guard
 from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
-from seedgrid.web.server.health import health_route, metrics_routes
 from seedgrid.web.server.limits import BoundedBody, UploadBounds
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import document, files
@@ -59,10 +59,6 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
 
     Gradio adds layers of its own at launch, in front of those that a server was given before, and
     one of them lets other sites read answers.
-
-    Args:
-        site: Where and for whom it stands.
-        **options: As `gr.Server` has them.
     """
 
     def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
@@ -95,7 +91,7 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         ],
         exception_handlers={
             SeedGridError: _refuse,
-            MemoryError: _refuse_for_memory,
+            MemoryError: _refuse,
             RequestValidationError: _refuse_form,
             Exception: refuse_call,
         },
@@ -109,8 +105,7 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         [
             _page_route(answers, site.language, page_policy(_frames(site))),
             Route("/seedgrid/assets/{version}/{name:path}", files().answer),
-            health_route(answers.studio),
-            *metrics_routes(answers.studio),
+            _health_route(answers.studio),
         ]
     )
     publish(server, answers, site.uploads)
@@ -119,26 +114,45 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
 
 def _page_route(answers: Answers, fixed: str | None, policy: str) -> Route:
     headers = UNCACHED | {"Content-Security-Policy": policy}
-    suffixes = lru_cache(maxsize=1)(lambda: starting_suffixes(answers.studio))
 
     def page(request: Request) -> Response:
         wishes = (request.query_params.get("__lang"), fixed, request.headers.get("accept-language"))
-        answer = document(request, choose_language(*wishes), suffixes(), headers)
+        suffixes = starting_suffixes(answers.studio)
+        answer = document(request, choose_language(*wishes), suffixes, headers)
         welcome(request, answer)
         return answer
 
     return Route("/", page)
 
 
+def _health_route(studio: Studio) -> Route:
+    """Tell supervisors and containers whether this process can paint: 503 when its engine is lost.
+
+    {"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
+    """
+
+    def healthz(_: Request) -> Response:
+        load, warmth = studio.engine.load, studio.engine.warmth
+        state = "lent" if is_zero_gpu() else warmth.state
+        said = {
+            "status": "lost" if load.is_lost else "ok",
+            "version": seedgrid.__version__,
+            "engine": "lost" if load.is_lost else "busy" if load.num_waiting else "idle",
+            "model": {"name": studio.card().ref.id, "state": state},
+            "queue": {"waiting": load.num_waiting, "left_s": round(load.left_s, 1)},
+            "workers": studio.engine.num_painters,
+        }
+        return JSONResponse(said, status_code=503 if load.is_lost else 200, headers=UNCACHED)
+
+    return Route("/healthz", healthz)
+
+
 async def _refuse(_request: Request, error: Exception) -> Response:
     """Answer where something hinders; by its code, since its words may name a visitor's folder."""
-    code = error.code if isinstance(error, SeedGridError) else "unknown"
-    return PlainTextResponse(f"this cannot be answered now: {code}", status_code=409)
-
-
-async def _refuse_for_memory(_request: Request, error: Exception) -> Response:
-    """Answer where no memory is left."""
-    return PlainTextResponse(str(told_of(error)), status_code=503)
+    status_code = 503 if isinstance(error, MemoryError) else 409
+    told = error if isinstance(error, SeedGridError) else told_of(error)
+    text = f"this cannot be answered now: {told.code}"
+    return PlainTextResponse(text, status_code=status_code)
 
 
 async def _refuse_form(_request: Request, error: Exception) -> Response:

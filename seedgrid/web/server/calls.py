@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.text import one_line
-from seedgrid.web.server.limits import route_path, whole_body
+from seedgrid.web.server.limits import route_path
 
 CALLS: Final = re.compile(
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
@@ -35,12 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramCalls:
-    """Stands behind what bounds a body.
+    """Stands behind what bounds a body; uploads lie in `files`.
 
-    Args:
-        app: What comes after it.
-        files: Where uploads lie.
-        parameters: The names of what each endpoint takes, by its name, in their order.
+    `parameters` are the names of what each endpoint takes, by its name, in their order.
     """
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
@@ -56,10 +53,11 @@ class ProgramCalls:
         if not (is_agent or call):
             await self._app(scope, receive, send)
             return
-        message = await whole_body(receive)()
         try:
-            data = json.loads(message.get("body", b""), parse_constant=_no_number)
+            data = json.loads(await Request(scope, receive).body(), parse_constant=_no_number)
             refusal = self._refusal_of_agent(data) if is_agent else self._refusal(data, call)
+        except ClientDisconnect:
+            return
         except (ValueError, RecursionError):
             refusal = PlainTextResponse("this is no JSON, or too deep", status_code=400)
         if refusal is not None:
@@ -105,13 +103,9 @@ class ProgramCalls:
         return PlainTextResponse(_NO_ADDRESS, status_code=400)
 
     def _is_upload(self, place: object) -> bool:
-        if not isinstance(place, str) or names_address(place):
+        if not isinstance(place, str):
             return place is None
-        try:
-            path = Path(place).resolve()
-            return path.is_relative_to(self._files) and path.is_file()
-        except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
-            return False
+        return lies_in(self._files, place) and Path(place).is_file()
 
 
 _NO_ADDRESS: Final = (
@@ -150,9 +144,12 @@ async def refuse_call(request: Request, _error: Exception) -> Response:
     return PlainTextResponse("this failed here; the log says why", status_code=500)
 
 
-def names_address(place: str) -> bool:
-    """Tell whether a text is an address, which a framework could fetch."""
-    return bool(_ADDRESS.match(place))
+def lies_in(folder: Path, place: str) -> bool:
+    """Tell whether a text names a place in a folder, and is no address to fetch."""
+    try:
+        return not _ADDRESS.match(place) and Path(place).resolve().is_relative_to(folder)
+    except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
+        return False
 
 
 def _no_number(name: str) -> None:
@@ -199,6 +196,6 @@ def _arguments(data: object) -> list[object]:
 def _holds_address(data: Any) -> bool:  # noqa: ANN401 (JSON)
     """Tell whether any text in an agent's arguments is an address."""
     if isinstance(data, str):
-        return names_address(data) and not data.startswith("data:")
+        return bool(_ADDRESS.match(data)) and not data.startswith("data:")
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     return any(map(_holds_address, inner))

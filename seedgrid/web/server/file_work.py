@@ -39,8 +39,7 @@ class FileWorkBounds:
     """What strangers may have in work; None bounds nothing, as on one's own machine.
 
     Attributes:
-        address: How many pieces of work from one address at once.
-        together: How many from all.
+        address: How many pieces of work from one address at once; `together`, from all.
         window_s: How many seconds of it one address may have in ten minutes.
         download_bytes: How large the pictures of one download may be.
         dropped: How many pictures are taken in at once.

@@ -4,7 +4,6 @@ Pictures are served as they are on disk, byte for byte, to who has them in their
 the digest of what a picture began from, is a name that a published picture tells everybody.
 """
 
-import json
 import re
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Final
 from anyio import to_thread
 from fastapi import APIRouter, Form, UploadFile
 from fastapi.responses import FileResponse, Response
+from pydantic import Json
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.formats import png
@@ -35,7 +35,6 @@ _QUALITY: Final = 80
 _IN_ONE_PIECE: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST: Final = 100
-_MAX_STATE: Final = 10_000
 
 
 def file_routes(answers: Answers) -> APIRouter:
@@ -47,15 +46,15 @@ def file_routes(answers: Answers) -> APIRouter:
     @router.get("/pictures/{picture_id}.png")
     def picture(picture_id: str, who: Asks) -> Response:
         path = libraries.of(who.visitor).file_of(picture_id)
+        if path is None:
+            return no_picture()
         headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
             # who asks for large ones and does not read them would have us keep them.
-            if path is not None and path.stat().st_size <= _IN_ONE_PIECE:
+            if path.stat().st_size <= _IN_ONE_PIECE:
                 return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:
-            return no_picture()
-        if path is None:
             return no_picture()
         return FileResponse(path, media_type="image/png", headers=headers)
 
@@ -69,22 +68,26 @@ def file_routes(answers: Answers) -> APIRouter:
 
     @router.get("/thumbs/{picture_id}.jpg")
     async def thumb(picture_id: str, who: Asks) -> Response:
-        def find() -> Path | None:
+        def find() -> bytes | None:
             library = libraries.of(who.visitor)
-            if not _DIGEST.fullmatch(picture_id):
-                return library.file_of(picture_id)
-            return library.starts / f"{picture_id}.png"
+            is_start = _DIGEST.fullmatch(picture_id)
+            path = library.starts / f"{picture_id}.png" if is_start else library.file_of(picture_id)
+            try:
+                return _thumb(path) if path else None
+            except OSError:
+                return None
 
-        data = await thumbs.run(lambda: _thumb_of(find()))
-        return no_picture() if data is None else _jpeg(data, FOREVER)
+        data = await thumbs.run(find)
+        if data is None:
+            return no_picture()
+        return Response(data, media_type="image/jpeg", headers=FOREVER | HARMLESS)
 
     @router.get("/opening/{number}.webp")
-    def opening(number: str) -> Response:
-        names = {str(n): file for n, file in enumerate(opening_files(), 1)}
-        file = names.get(number)
-        if file is None:
+    def opening(number: int) -> Response:
+        if not 1 <= number <= len(opening_files()):
             return no_picture()
-        data, headers = _opening(file), {"Cache-Control": "max-age=3600"} | HARMLESS
+        data = _opening(opening_files()[number - 1])
+        headers = {"Cache-Control": "max-age=3600"} | HARMLESS
         return Response(data, media_type="image/webp", headers=headers)
 
     return router
@@ -97,10 +100,10 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
     @router.post("/drop")
     async def drop(
         files: list[UploadFile],
-        state: Annotated[str, Form(max_length=_MAX_STATE)],
+        state: Annotated[Json[dict[str, Any]], Form()],
         who: Asks,
     ) -> Response:
-        kept = {**read_json(state), "visitor": who.visitor}
+        kept = {**state, "visitor": who.visitor}
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
             names = [
@@ -119,15 +122,6 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
     return router
 
 
-def read_json(text: str) -> dict[str, Any]:
-    """Read what a browser keeps; nothing where it is no object."""
-    try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
-        told = None
-    return told if isinstance(told, dict) else {}
-
-
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
     """Write an upload to the disk, in a folder of its own, under its name without what is odd."""
     name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_LONGEST:].lstrip(".")
@@ -136,17 +130,6 @@ def _keep(folder: Path, file: UploadFile, number: int) -> str:
     with path.open("wb") as target:
         shutil.copyfileobj(file.file, target)
     return str(path)
-
-
-def _jpeg(data: bytes, headers: dict[str, str]) -> Response:
-    return Response(data, media_type="image/jpeg", headers=headers | HARMLESS)
-
-
-def _thumb_of(path: Path | None) -> bytes | None:
-    try:
-        return None if path is None else _thumb(path)
-    except OSError:
-        return None
 
 
 @lru_cache(maxsize=4096)

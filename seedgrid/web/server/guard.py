@@ -14,16 +14,16 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.variables import named_hosts
-from seedgrid.web.server.calls import AGENTS, CALLS, names_address
+from seedgrid.web.server.calls import AGENTS, CALLS, lies_in
 from seedgrid.web.server.limits import route_path
 
 _READ: Final = ("GET", "HEAD")
 _FILE: Final = "/gradio_api/file="
 _ALLOWED: Final = (
-    (_READ, re.compile(r"/|/(config|robots\.txt|healthz|metrics)")),
+    (_READ, re.compile(r"/|/(config|robots\.txt|healthz)")),
     (("GET", "HEAD", "POST", "PUT"), re.compile(r"/seedgrid/.+")),
     (_READ, re.compile(r"/gradio_api/(info|openapi\.json|app_id|startup-events)/?")),
     (_READ, re.compile(r"/gradio_api/(queue/data|heartbeat/[^/]+|call/(v2/)?[a-z]+/[0-9a-f]{32})")),
@@ -36,10 +36,8 @@ _ALLOWED: Final = (
 class Guard:
     """Stands before everything else.
 
-    Args:
-        app: What comes after it.
-        files: Where the framework keeps uploads and copies: it serves no file from elsewhere.
-        host: The name under which this page listens, where that is a name.
+    The framework keeps uploads and copies in `files`, and serves no file from elsewhere; `host` is
+    the name under which this page listens, where that is a name.
     """
 
     def __init__(self, app: ASGIApp, files: Path, host: str | None = None) -> None:
@@ -53,7 +51,7 @@ class Guard:
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
             refusal = self._refusal(scope)
-            await (refusal or self._app)(scope, receive, _without_cors(send))
+            await (refusal or self._app)(scope, receive, send)
         # A websocket is nobody's.
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
@@ -65,17 +63,10 @@ class Guard:
         if method not in _READ and _is_foreign(headers):
             return PlainTextResponse("requests from other sites are refused", status_code=403)
         if path.startswith(_FILE):
-            is_there = method in _READ and self._is_ours(path.removeprefix(_FILE))
+            is_there = method in _READ and lies_in(self._files, path.removeprefix(_FILE))
         else:
-            is_there = is_listed(method, path)
+            is_there = any(method in them and form.fullmatch(path) for them, form in _ALLOWED)
         return None if is_there else PlainTextResponse("there is no such address", status_code=404)
-
-    def _is_ours(self, address: str) -> bool:
-        try:
-            is_address = names_address(address)
-            return not is_address and Path(address).resolve().is_relative_to(self._files)
-        except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
-            return False
 
     def _is_known(self, name: str) -> bool:
         if name == "localhost" or name in self._hosts:
@@ -87,11 +78,6 @@ class Guard:
         except ValueError:
             return False
         return True
-
-
-def is_listed(method: str, path: str) -> bool:
-    """Tell whether a route is answered, files of the framework's own folder apart."""
-    return any(method in methods and form.fullmatch(path) for methods, form in _ALLOWED)
 
 
 def host_name(host: str) -> str:
@@ -106,17 +92,3 @@ def _is_foreign(headers: Headers) -> bool:
     origin = headers.get("origin")
     here = (headers.get("host"), headers.get("x-forwarded-host"))
     return origin is not None and urlsplit(origin).netloc not in here
-
-
-def _without_cors(send: Send) -> Send:
-    """Let no answer say that another site may read it."""
-
-    async def bare(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            kept = (
-                pair for pair in message["headers"] if not pair[0].startswith(b"access-control-")
-            )
-            message = {**message, "headers": list(kept)}
-        await send(message)
-
-    return bare

@@ -26,11 +26,7 @@ _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
 
 def page_policy(frames: str = "") -> str:
-    """Return the policy of the page.
-
-    Args:
-        frames: Who else may show it in a frame.
-    """
+    """Return the policy of the page; `frames` are who else may show it in a frame."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -53,7 +49,10 @@ def json_answer(parts: Mapping[str, object]) -> Response:
 
 
 class SecurityHeaders:
-    """Stands before everything else; what an answer says for itself stays."""
+    """Stands before everything else; what an answer says for itself stays.
+
+    But no answer says that another site may read it, as Gradio's would.
+    """
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app
@@ -71,6 +70,8 @@ class SecurityHeaders:
                 headers.setdefault("X-Content-Type-Options", "nosniff")
                 headers.setdefault("Referrer-Policy", "same-origin")
                 headers.setdefault("Content-Security-Policy", _NOTHING)
+                for name in {n for n in headers if n.startswith("access-control-")}:
+                    del headers[name]
                 if not self._frames:
                     headers.setdefault("X-Frame-Options", "SAMEORIGIN")
             await send(message)

@@ -8,44 +8,35 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_BODY_BYTES: Final = 300_000
 """Of everything but a file: a long prompt, or the ids of 2,000 pictures."""
 MODEL_FILES: Final = "/seedgrid/models/file/"
 """Where a model's file may come to, of any size: its route looks who asks and what has room."""
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
-_LYING_S: Final = 3600.0
+LYING_S: Final = 3600.0
+"""Uploads, and copies for programs, stay for so long."""
 _TIDY_S: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class UploadBounds:
-    """In bytes; None bounds nothing.
-
-    Attributes:
-        request: One upload, with all its files.
-        together: All that lies on the disk.
-    """
+    """In bytes, of one upload with all its files and of all that lie together; None is no bound."""
 
     request: float | None = None
     together: float | None = None
 
 
 class BoundedBody:
-    """Stands before whatever reads a body.
-
-    Args:
-        app: What comes after it.
-        folder: Where uploads lie.
-        bounds: What may be uploaded.
-    """
+    """Stands before whatever reads a body; uploads lie in `folder`."""
 
     def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
         self._app = app
@@ -112,33 +103,12 @@ def lying(folder: Path, older_than_s: float | None = None) -> int:
     return total
 
 
-def tidy_up(folder: Path) -> None:
-    """Delete by a timer what lies in a folder for an hour."""
+def every_minute(tidy: Callable[[], object]) -> None:
+    """Tidy up by a timer from now on, whether anybody comes or not."""
 
-    def tidy() -> None:
+    def repeat() -> None:
         while True:
             time.sleep(_TIDY_S)
-            lying(folder, _LYING_S)
+            tidy()
 
-    threading.Thread(target=tidy, name="seedgrid-tidy", daemon=True).start()
-
-
-def whole_body(receive: Receive) -> Receive:
-    """Return a `receive` whose first message is the whole body, whatever pieces it came in."""
-    parts: list[bytes] = []
-    is_read = False
-
-    async def read() -> Message:
-        nonlocal is_read
-        if is_read:
-            return await receive()
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return message
-            parts.append(message.get("body", b""))
-            if not message.get("more_body"):
-                is_read = True
-                return {"type": "http.request", "body": b"".join(parts), "more_body": False}
-
-    return read
+    threading.Thread(target=repeat, name="seedgrid-tidy", daemon=True).start()

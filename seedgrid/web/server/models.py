@@ -143,14 +143,8 @@ def _first(model: FirstModel) -> Json:
 
 
 def _moving(progress: Progress, language: str) -> Json:
-    return {
-        "id": progress.id,
-        "state": progress.state,
-        "num_bytes": progress.num_bytes,
-        "total": progress.total,
-        "left_s": progress.left_s,
-        "error": None if progress.error is None else sentence(progress.error, language),
-    }
+    error = None if progress.error is None else sentence(progress.error, language)
+    return vars(progress) | {"error": error}
 
 
 def sentence(error: SeedGridError, language: str) -> str:

@@ -95,12 +95,7 @@ def _documents(language: str, suffixes: tuple[str, ...]) -> tuple[bytes, bytes]:
 
 
 def render(language: str, suffixes: Sequence[str]) -> str:
-    """Return the page in a language.
-
-    Args:
-        language: One of `locales/`.
-        suffixes: What the four variations begin with.
-    """
+    """Return the page in a language; `suffixes` are what the four variations begin with."""
     folder = f"seedgrid/assets/{files().version}"
     config = {
         "language": language,

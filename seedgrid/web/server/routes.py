@@ -57,7 +57,6 @@ def page_routes(answers: Answers) -> APIRouter:
         "example": library.on_example,
         "note": library.on_note,
         "empty": library.on_empty_trash,
-        "folder": library.on_folder,
         "trash": selected.on_trash,
         "mark": selected.on_mark,
     }

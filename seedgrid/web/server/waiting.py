@@ -1,10 +1,8 @@
-"""Wait for a run or a task of the engine without holding a thread, and say where from one asks.
+"""Wait for a run or a task of the engine without holding a thread.
 
-Ninety callers that each held a thread while they waited once left none for anybody's click.
-
-    run = await begun(lambda: studio.start_grid(request))
-    async for events in followed(run):
-        print(events)
+run = await begun(lambda: studio.start_grid(request))
+async for events in followed(run):
+    print(events)
 """
 
 from __future__ import annotations
@@ -13,14 +11,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import Final, TypedDict, TypeVar
+from typing import Final, TypeVar
 
 from anyio import to_thread
 
 from seedgrid.core.events import Event
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
-from seedgrid.web.server.who import network_of
 
 _LOOK_S: Final = 0.2
 
@@ -112,17 +109,3 @@ async def steps_of(
             await asyncio.wait({waited}, timeout=_LOOK_S)
     finally:
         watch.stop()
-
-
-class Asker(TypedDict):
-    """Who asks for a run that is not the page's, as `RunOptions` has it."""
-
-    owner: str
-    address: str
-
-
-def asker(kind: str, session: str | None, host: str | None) -> Asker:
-    """Say who asks: turns are taken between programs as between visitors."""
-    address = network_of(host)
-    who = session or address
-    return Asker(owner=f"{kind}-{who}" if who else kind, address=address)

@@ -26,15 +26,7 @@ _YEAR_S: Final = 365 * 86400
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """Somebody who asks.
-
-    Attributes:
-        visitor: 32 hexadecimal digits.
-        host: The address itself.
-        address: What counts as one address for bounds.
-        language: The page's, in which they ask.
-        has_cookie: Whether their browser keeps one.
-    """
+    """Somebody who asks, from a `host`; `address` is what counts as one address for bounds."""
 
     visitor: str
     host: str
@@ -74,10 +66,6 @@ async def _address(asks: Asks) -> str:
     return asks.address
 
 
-async def _host(asks: Asks) -> str:
-    return asks.host
-
-
 async def _language(asks: Asks) -> str:
     return asks.language
 
@@ -85,10 +73,9 @@ async def _language(asks: Asks) -> str:
 Kept = Annotated[object, Depends(_stands)]
 """The page state that the browser tells (`state` of the body), as the asker's own."""
 Address = Annotated[str, Depends(_address)]
-Host = Annotated[str, Depends(_host)]
 Language = Annotated[str, Depends(_language)]
 Id = Annotated[str | None, Body(alias="id", max_length=2000)]
-"""A picture, a round or a folder that is named (`id` of the body), or nothing."""
+"""A picture or a round that is named (`id` of the body), or nothing."""
 
 
 def welcome(request: Request, answer: Response) -> None:

@@ -4,14 +4,13 @@ A probe costs two grids of four steps, once for a model and setting. So it runs 
 first grid, on the engine's thread, and makes way at once when somebody paints.
 """
 
+import contextlib
 import logging
 import threading
 from concurrent.futures import Future
 
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry
-from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
@@ -25,7 +24,8 @@ class LockBadge:
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
-        self._busy = threading.Lock()
+        self._guard = threading.Lock()
+        self._probing: Future[ProbeReport | None] | None = None
 
     def of(self, entry: Entry) -> stage.Json:
         """Say in one sentence what was tested of the lock for this picture, here, and when."""
@@ -51,25 +51,21 @@ class LockBadge:
 
     def consider(self, run: Run) -> None:
         """Probe what a finished run painted, unless it was probed before."""
-        entries = run.finished
-        if run.state != "done" or not entries or not self._busy.acquire(blocking=False):
+        entry = next(iter(run.finished.values()), None)
+        if run.state != "done" or entry is None:
             return
-        entry = next(iter(entries.values()))
         recipe = entry.recipe
         needs_none = recipe.is_portable or recipe.upscaler is not None
         if needs_none or recall_report(recipe, entry.passport) is not None:
-            self._busy.release()
             return
-        self._probe(recipe, run.placement)
+        # One at a time; while the engine closes there is none.
+        with self._guard, contextlib.suppress(SeedGridError):
+            if self._probing is None or self._probing.done():
+                self._probing = self._studio.verifier.probe(recipe, run.placement)
+                self._probing.add_done_callback(_note_failure)
 
-    def _probe(self, recipe: Recipe, placement: Placement) -> None:
-        def settle(future: Future[ProbeReport | None]) -> None:
-            self._busy.release()
-            error = None if future.cancelled() else future.exception()
-            if error is not None and not isinstance(error, RunCancelled):
-                logger.warning("the lock could not be probed: %s", error)
 
-        try:
-            self._studio.verifier.probe(recipe, placement).add_done_callback(settle)
-        except SeedGridError:  # The engine closes.
-            self._busy.release()
+def _note_failure(probing: Future[ProbeReport | None]) -> None:
+    error = None if probing.cancelled() else probing.exception()
+    if error is not None and not isinstance(error, RunCancelled):
+        logger.warning("the lock could not be probed: %s", error)

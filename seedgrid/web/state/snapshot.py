@@ -20,10 +20,10 @@ from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.serializers import place as places
 from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.place import fields_of
 from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.model_options import answers_of
@@ -82,6 +82,10 @@ class Snapshot:
         if moved.run is self.run:
             moved._was_done = self._was_done
         return moved
+
+    def begun_anew(self) -> Snapshot:
+        """Look at this page before its first grid."""
+        return self.moved(work=None, round=None, picked=None, run=None)
 
     def run_of(self, round_id: str | None) -> Run | None:
         """Return the run that makes a round: the last one from here, or another that goes on."""
@@ -188,9 +192,8 @@ class Snapshot:
         busy = run is not None and not run.has_ended
         if self.round is None:
             examples = [] if busy or state.work else opening_cells(self._studio)
-            if examples:
-                return stages.stage_of_opening(state.epoch, examples, opening_size(), busy=busy)
-            return stages.stage_of_noise(state.epoch, busy=busy)
+            size = opening_size() if examples else (1, 1)
+            return stages.stage_before_any(state.epoch, examples, size, busy=busy)
         entries = self.round.entries
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
 
@@ -224,18 +227,18 @@ class Snapshot:
         )
 
     def _place(self, *, is_asked: bool) -> stages.Json:
+        """Where the browser is, and what it can do there."""
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
-        fields = None if is_asked else self._fields()
         card = self._card_of(self._cells[0][0] if self._cells else None)
-        return places.place(
-            self.state,
-            fields,
-            card=card,
-            ringed=ringed,
-            is_asked=is_asked,
-            upscalers=self._studio.model_manager.upscalers(card),
-        )
+        return self.state.to_browser() | {
+            "fields": None if is_asked else self._fields(),
+            "address": ringed or self.state.round,
+            "asked": is_asked,
+            "offers": list(card.offers if card else ()),
+            "enlarges": card is None or card.enlarges,
+            "upscalers": list(self._studio.model_manager.upscalers(card)),
+        }
 
     @property
     def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
@@ -265,7 +268,7 @@ class Snapshot:
         suffixes = dict.fromkeys(
             made.change for recipe, made in cells if parent and _has_suffix(recipe, made)
         )
-        return places.fields_of(begun, tuple(suffixes), self._answers(begun[0]))
+        return fields_of(begun, tuple(suffixes), self._answers(begun[0]))
 
     def _answers(self, recipe: Recipe) -> Request | None:
         try:

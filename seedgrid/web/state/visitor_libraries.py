@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from seedgrid.core.errors import InputError, LibraryError
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
 """Nobody's pictures are deleted for somebody else's before they were left alone so long."""
-_TIDY_S: Final = 60.0
-
-
-class Libraries(Protocol):
-    """Where the page finds a visitor's library."""
-
-    def of(self, visitor: str, address: str = "") -> Library:
-        """Return the library of a visitor, who asks from an address."""
-
-    def of_programs(self, address: str) -> Library:
-        """Return the library of the programs at an address, which no page can name."""
 
 
 class OneLibrary:
@@ -51,11 +40,11 @@ class OneLibrary:
         self._studio = studio
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
-        """Return the studio's library."""
+        """Return the library of a visitor, who asks from an address."""
         return self._studio.library
 
     def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
-        """Return the studio's library."""
+        """Return the library of the programs at an address."""
         return self._studio.library
 
 
@@ -138,16 +127,6 @@ class VisitorLibraries:
         """Return a library like a visitor's, bounded and deleted as those are."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
-    def tidy_by_timer(self) -> None:
-        """Delete from now on what those left who are away, whether anybody comes or not."""
-
-        def tidy() -> None:
-            while True:
-                time.sleep(_TIDY_S)
-                self.forget_who_is_away()
-
-        threading.Thread(target=tidy, name="seedgrid-visitors", daemon=True).start()
-
     def forget_who_is_away(self) -> None:
         """Delete the libraries of those who have been away for too long."""
         with self._lock:
@@ -211,6 +190,10 @@ class VisitorLibraries:
         delete_aside(visit.folder)
 
 
+Libraries = OneLibrary | VisitorLibraries
+"""Where the page finds a visitor's library."""
+
+
 def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
     """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone.
 
@@ -220,8 +203,8 @@ def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...
         entry = library.get(picture_id)
     except InputError:
         return ()
-    of_scope = {"round": library.round, "work": library.work}
-    if scope not in of_scope:
+    if scope == "picture":
         return (entry,)
-    found = of_scope[scope](getattr(entry.lineage, f"{scope}_id"))
+    made = entry.lineage
+    found = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
     return tuple(e for e in found if e.id == entry.id or not (e.trashed or e.lost))
