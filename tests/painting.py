@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -148,3 +151,19 @@ def plain_call(
             )
         images = pipeline(**arguments, generator=generators).images
     return tuple(np.asarray(image.convert("RGB")) for image in images)
+
+
+def check_reproduced(program: Path, *words: str | Path, cwd: Path | None = None) -> None:
+    """Run an exported program in a new process: all its pictures must come out identical."""
+    command = [sys.executable, program, *words]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+def check_bundle_reproduced(bundle: Path) -> list[str]:
+    """Unpack a bundle beside itself, check that its program repeats it, and name its members."""
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(bundle.with_suffix(""))
+        names = archive.namelist()
+    check_reproduced(bundle.with_suffix("") / "reproduce.py")
+    return names

@@ -191,40 +191,19 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
 def lfs_pointer(path: Path) -> None:
     path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-
-
-def huge_header(path: Path) -> None:
-    path.write_bytes(struct.pack("<Q", 2**40) + b"{}")
-
-
-def deep_header(path: Path) -> None:
-    text = b'{"a":' * 100_000
-    path.write_bytes(struct.pack("<Q", len(text)) + text)
 
 
 def renamed_pickle(path: Path) -> None:
     path.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00cos\nsystem\n.")
 
 
-def shapeless(path: Path) -> None:
-    header = b'{"a": {"dtype": [], "shape": ["x"], "data_offsets": [0, 0]}}'
-    path.write_bytes(struct.pack("<Q", len(header)) + header)
-
-
 def remove(path: Path) -> None:
     path.unlink()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [truncate, empty, lfs_pointer, huge_header, deep_header, shapeless, renamed_pickle, remove],
-)
+@pytest.mark.parametrize("damage", [truncate, lfs_pointer, renamed_pickle, remove])
 def test_damaged_weights_are_refused(folder: Path, damage: Callable[[Path], None]) -> None:
     """A cut download, a placeholder or a disguised file is found before it is loaded."""
     damage(folder / "vae" / "diffusion_pytorch_model.safetensors")

@@ -27,12 +27,6 @@ from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES, family_of
 
 
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
-
-
 @pytest.fixture(scope="module")
 def backend() -> Iterator[DiffusersBackend]:
     backend = DiffusersBackend()

@@ -1,8 +1,7 @@
 """A stranger's picture writes nothing of its own into what is generated from it.
 
-One rule for each generated file, and for each of them its attacks: script, environment,
-requirements, README, texts of contact sheets, links, file names, lines of the log and of the
-terminal.
+One rule for each generated file, and for each of them its attacks: script,
+requirements, README, file names, lines of the log and of the terminal.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import ast
 import json
 import logging
 import re
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -22,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
-from pictures import make_lineage, make_picture, make_recipe
+from pictures import make_lineage, make_picture
 
 from seedgrid.cli import output
 from seedgrid.cli.program import main
-from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.errors import ModelError
 from seedgrid.core.picture import Entry, Picture
 from seedgrid.core.process import PlainFormatter
 from seedgrid.core.recipe import ModelRef, Passport
@@ -42,39 +39,28 @@ from seedgrid.diffusion.backend import (
 )
 from seedgrid.export import bundle, script
 from seedgrid.formats import png
-from seedgrid.formats.links import link_query, read_link
 from seedgrid.models import registry
 
 ROOT = Path(__file__).parent.parent
 
 ATTACKS = (
     "2.13.0\n--index-url https://evil.example/simple\nevil",
-    "2.13.0\r--extra-index-url=x",
     "2.13.0 ; os_name == 'posix'",
-    "2.13.0 @ https://evil.example/torch.whl",
     "2.13.0 --hash=sha256:00",
-    "2.13.0,!=2.13.0",
     "2.13.0\u2028evil",
     "2.13.0\x00",
     "2.13.0\u00b2",
     "٢.١٣.٠",
     "==2.13.0",
-    "1!2.13.0",
     "$(touch evil)",
-    "`touch evil`",
     "-r evil.txt",
-    "../../evil",
-    "https://evil.example",
     '"""; import os; os.abort() #',
-    "'''\n\\",
     "\\N{BULLET} %s {x} {0.__class__}",
     "# <data>\n",
     "SEEDGRID_VERSION",
     "\x1b]0;evil\x07\x1b[2J\x9b31m",
     "\u202eevil\u2066",
-    "a\r\nTrusted: yes",
     ") /JS (app.alert(1)) >> endobj <<",
-    "čഅ\\)(<>",
     "HF_ENDPOINT=https://evil.example",
     "狐狸 🦊",
     "",
@@ -218,84 +204,6 @@ def test_a_revision_that_is_none_is_not_exported(revision: str) -> None:
         script.script([entry_of(model=model)])
 
 
-# The environment
-
-
-def test_a_script_sets_no_variable_but_the_known_ones(tmp_path: Path) -> None:
-    """Its first lines are run: of what a hostile passport asks for, only real limits arrive."""
-    limits = {
-        "HF_ENDPOINT": "https://evil.example",
-        "HF_TOKEN_PATH": "/evil/x",
-        "CXX": "/evil/evil",
-        "LD_PRELOAD": "/evil/evil.so",
-        "PYTHONPATH": "/evil/evil",
-        "PATH": "/evil/evil",
-        "HTTPS_PROXY": "https://evil.example",
-        "SSL_CERT_FILE": "/evil/evil.pem",
-        "TORCH_HOME": "/evil/evil",
-        "CUBLAS_WORKSPACE_CONFIG": "evil",
-        "mkl_cbwr": "AVX2",
-        "MKL_CBWR ": "AVX2",
-        "MKL_CBWR=x": "AVX2",
-        "MKL_CBWR": "AVX2,STRICT",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX2\nLD_PRELOAD=/evil/evil.so",
-        "ONEDNN_MAX_CPU_ISA": "AVX2\x00",
-        "DNNL_MAX_CPU_ISA": "../../evil",
-        "ATEN_CPU_CAPABILITY": "avx2",
-    }
-    program = script.script([entry_of(passport=Passport(instruction_limits=limits))])
-    head = program.split("\nimport diffusers")[0]
-    path = tmp_path / "head.py"
-    path.write_text(f"{head}\nimport json\nprint(json.dumps(dict(os.environ)))\n", "utf-8")
-
-    said = subprocess.run(
-        [sys.executable, path], env={}, capture_output=True, text=True, check=True
-    )
-
-    variables = json.loads(said.stdout)
-    assert {name: value for name, value in variables.items() if name != "LC_CTYPE"} == {
-        "MKL_CBWR": "AVX2,STRICT",
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "CUBLAS_WORKSPACE_CONFIG": ":16:8",
-    }
-
-
-WRITES = {
-    "seedgrid/cli/program.py": {"os.environ['SEEDGRID_WORKERS'] = str(workers)"},  # a number
-    "seedgrid/diffusion/process.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
-    "seedgrid/diffusion/away/ray_cluster.py": {"os.environ.pop('OMP_NUM_THREADS', None)"},
-    "seedgrid/diffusion/away/ray_node.py": {"os.environ.setdefault(name, value)"},  # of SETTINGS
-    "seedgrid/diffusion/quantised.py": {"os.environ['SDNQ_USE_TORCH_COMPILE'] = '0'"},
-    "seedgrid/diffusion/determinism.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
-    "seedgrid/web/launch.py": {
-        "os.environ.setdefault('FORWARDED_ALLOW_IPS', trusted_proxies())",
-        "os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')",
-        "os.environ['GRADIO_TEMP_DIR'] = folder",  # made by this process
-    },
-}
-PROCESSES = {
-    "seedgrid/diffusion/away/ray_node.py": "os.execv",  # Python again, with its own words
-    "seedgrid/models/memory.py": "subprocess.run",  # the driver's own tool, with constant words
-}
-
-
-def test_nobody_else_writes_into_the_environment_or_starts_a_program() -> None:
-    """The places that do are known by name, and what they write is a constant."""
-    writes: dict[str, set[str]] = {}
-    processes: dict[str, str] = {}
-    for path in sorted((ROOT / "seedgrid").rglob("*.py")):
-        place = str(path.relative_to(ROOT))
-        for node in ast.walk(ast.parse(path.read_text())):
-            text = ast.unparse(node) if isinstance(node, ast.Assign | ast.Call) else ""
-            if re.match(r"os\.(environ(\[.*\] =|\.(update|setdefault|pop)\()|putenv)", text):
-                writes.setdefault(place, set()).add(text)
-            if re.match(r"(subprocess\.\w+|os\.(system|exec\w*|spawn\w*|popen))\(", text):
-                processes[place] = text.partition("(")[0]
-
-    assert writes == WRITES
-    assert processes == PROCESSES
-
-
 # The requirements
 
 
@@ -385,35 +293,6 @@ def test_a_bundle_says_what_a_clean_one_says(
 def is_harmless(line: str) -> bool:
     """Tell whether a line holds nothing that moves a cursor, ends a line or turns the reading."""
     return one_line(line) == line
-
-
-# Contact sheets
-
-
-# Links
-
-
-# With a revision behind it, a hub id is what links name models by.
-NO_MODELS = [model_id for model_id in MODEL_ATTACKS if model_id != "a/b@main"]
-
-
-@given(prompt=PROMPTS, negative=PROMPTS, model_id=st.sampled_from(NO_MODELS), scheduler=WORDS)
-def test_a_link_is_a_query_of_ours_or_none(
-    prompt: str, negative: str, model_id: str, scheduler: str
-) -> None:
-    """Letters, digits and escapes: no word ends the query, adds a field, or names a path."""
-    recipe = make_recipe(
-        prompt=prompt,
-        negative_prompt=negative,
-        model=ModelRef(id=model_id, weights_sha256="ab" * 32),
-        scheduler=(scheduler or "x")[:60],
-    )
-
-    query = link_query(recipe)
-
-    assert re.fullmatch(r"[A-Za-z0-9_.~%+=&*-]*", query)
-    with pytest.raises(InputError):
-        read_link(query)
 
 
 # Models by name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,12 +129,6 @@ def test_an_exported_bundle_holds_the_start(
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]
     assert (elsewhere.starts / f"{entries[0].recipe.start}.png").is_file()
     elsewhere.close()
-
-
-@pytest.fixture
-def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        yield studio
 
 
 def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:

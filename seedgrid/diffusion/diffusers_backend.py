@@ -170,9 +170,6 @@ class DiffusersBackend:
         """Return the ways of what recipes follow; what is not remembered is painted first.
 
         And what the batch is to tell of its steps, which come after those.
-
-        Raises:
-            RunError: Of a parent that came to nothing.
         """
         if not any(recipe.parent for recipe in recipes):
             return {}, watch

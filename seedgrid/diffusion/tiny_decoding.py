@@ -26,11 +26,6 @@ class TinyDecoders:
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
         """Let a tiny decoder decode in the block, in the number format of the model's own.
 
-        Args:
-            pipeline: Of diffusers, with a VAE.
-            name: The decoder's hub id.
-            device: Where the pipeline computes.
-
         Raises:
             ModelError: `model_not_downloaded`; `model_damaged`.
         """

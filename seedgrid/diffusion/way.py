@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 import torch
@@ -94,7 +94,10 @@ class Steering:
 
     Attributes:
         order: Of the scheduler: how often it is called a step.
+        last: The latents after the last call.
     """
+
+    last: torch.Tensor
 
     def __init__(self, cells: Sequence[Recipe], guide: Guide, *, num_pictures: int) -> None:
         self.order = 1
@@ -106,6 +109,7 @@ class Steering:
         self._guide = guide
         self._ways = [guide.ways[cell.parent.id] if cell.parent else Way() for cell in cells]
         self._call = 0
+        self._regions: dict[int, torch.Tensor] = {}
 
     @property
     def ways(self) -> list[Way]:
@@ -140,7 +144,7 @@ class Steering:
         """
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
-        steered = self._steered(latents)
+        steered = self.last = self._steered(latents)
         self._record(self._latents, steered)
         self._call += 1
         if self._call == self._guide.halt_steps * self.order:
@@ -154,12 +158,7 @@ class Steering:
 
     @contextmanager
     def used_by(self, pipeline: Any, denoiser: str) -> Iterator[None]:
-        """Leave a pipeline's denoiser out where nothing asks for what it gives; spread its words.
-
-        Args:
-            pipeline: Is called in the block.
-            denoiser: The name of that part.
-        """
+        """Leave a pipeline's denoiser out where nobody needs its output; spread its words."""
         module = getattr(pipeline, denoiser)
         original = module.forward
 
@@ -216,10 +215,6 @@ class Steering:
             self._regions[row] = torch.from_numpy(cells).to(latents.device)
         return self._regions[row]
 
-    @cached_property
-    def _regions(self) -> dict[int, torch.Tensor]:
-        return {}
-
     def _spread_rows(self) -> list[int]:
         """Return the rows whose words are spread in this call."""
         return [
@@ -259,11 +254,7 @@ class Steering:
 def _with_words(
     forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a denoiser with its words changed.
-
-    Raises:
-        InputError: `spread_unsupported`: it is given none by a name that is known.
-    """
+    """Return the arguments of a denoiser with its words changed."""
     given = inspect.signature(forward).bind(*args, **kwargs)
     name = next((name for name in _WORDS if given.arguments.get(name) is not None), None)
     if name is None:

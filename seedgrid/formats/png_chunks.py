@@ -53,11 +53,7 @@ class Header:
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
-    """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped.
-
-    Raises:
-        PictureError: `picture_large`, or `picture_damaged` with what is wrong.
-    """
+    """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped."""
     if len(png) > MAX_FILE_BYTES:
         raise PictureError("picture_large", value=f"{len(png) // 2**20} MB", limit="64 MB")
     if not png.startswith(SIGNATURE):
