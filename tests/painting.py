@@ -16,11 +16,12 @@ import torch
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
-from seedgrid.core.picture import Pixels
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.verify import Claim, claim_of
 
 # Two threads on two busy cores wait for each other most of the time.
 PLACEMENT = Placement(threads=1)
@@ -151,6 +152,13 @@ def plain_call(
             )
         images = pipeline(**arguments, generator=generators).images
     return tuple(np.asarray(image.convert("RGB")) for image in images)
+
+
+def claims_of(*entries: Entry) -> list[Claim]:
+    """Claim of pictures what they say of themselves."""
+    return [
+        claim_of(each.id, np.asarray(each.image), each.recipe, each.passport) for each in entries
+    ]
 
 
 def check_reproduced(program: Path, *words: str | Path, cwd: Path | None = None) -> None:

@@ -151,20 +151,6 @@ def test_the_script_knows_what_the_backend_knows_of_families() -> None:
     assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.alone}
 
 
-def test_the_script_names_nothing_of_ours() -> None:
-    """Its imports are the standard library, torch, diffusers, transformers, NumPy and Pillow."""
-    program = single.script([as_entry(make_picture())])
-    imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
-
-    assert imported - sys.stdlib_module_names == {
-        *("PIL", "diffusers", "numpy", "torch", "transformers")
-    }
-
-
-def is_import(line: str) -> bool:
-    return line.startswith(("import ", "from "))
-
-
 def as_entry(picture: Picture) -> Entry:
     return Entry(
         path=Path("nowhere.png"),

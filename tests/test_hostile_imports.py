@@ -96,13 +96,9 @@ _MANY = 120_000
 @pytest.mark.parametrize(
     "words",
     [
-        " " * _MANY,
         "(" * _MANY,
         "[a" * (_MANY // 2),
         'a:"' * (_MANY // 3),
-        "<lora:" * (_MANY // 6),
-        "(a:" + "1" * _MANY,
-        "\n" * _MANY,
         "\x00\ud800" * (_MANY // 2),
     ],
 )

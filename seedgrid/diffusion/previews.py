@@ -133,11 +133,8 @@ def expected_clean(state: StepState) -> torch.Tensor:
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
     """Prepare previews for a pipeline that was just loaded and is still on the CPU.
 
-    Args:
-        pipeline: Of diffusers.
-        files: What is known of its model.
-        now: Learn how latents look at once; otherwise with the first preview, for it costs a
-            second and some memory that a run without previews has no use for.
+    How latents look is learnt `now`, or with the first preview: it costs a second and some memory
+    that a run without previews has no use for.
     """
     vae = getattr(pipeline, "vae", None)
     if vae is None:

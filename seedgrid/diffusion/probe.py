@@ -75,12 +75,10 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
     short = recipe.model_copy(update={"num_inference_steps": steps, "strength": 1.0})
     for width in [recipe.lock_width, *(w for w in (8, 4, 2, 1) if w < recipe.lock_width)]:
         comparison = _Comparison(width)
-        holds = False
+        narrow = short.model_copy(update={"lock_width": width})
         try:
-            _paint_twice(
-                short.model_copy(update={"lock_width": width}), compute, watch, family, comparison
-            )
-            holds = True
+            _paint_twice(narrow, compute, watch, family, comparison)
+            tested_width = width
         except _LeakFound:
             pass
         except RunError as error:
@@ -88,8 +86,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
             if not checks or error.code != "picture_nan":
                 raise
         checks += comparison.checks()
-        if holds:
-            tested_width = width
+        if tested_width:
             break
     return ProbeReport(
         model=recipe.model.id,
@@ -167,11 +164,7 @@ class _Comparison:
         self._kept.append((part, rows))
 
     def compare(self, part: str, rows: list[torch.Tensor]) -> None:
-        """Compare what the second grid shows of a part.
-
-        Raises:
-            _LeakFound: A bit differs, or other shapes or another part were seen than before.
-        """
+        """Compare what the second grid shows of a part."""
         kept_part, kept = self._kept[self._next] if self._next < len(self._kept) else ("", [])
         self._next += 1
         if kept_part != part or [t.shape for t in kept] != [t.shape for t in rows]:

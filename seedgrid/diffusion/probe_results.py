@@ -46,7 +46,6 @@ class ProbeReport(Value):
         tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
             when not even a batch of one repeats.
         tested_at: UTC, ISO 8601.
-        method: What was done.
         remembered: It was not measured now, but before under the same passport.
     """
 
@@ -61,7 +60,6 @@ class ProbeReport(Value):
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str
-    method: str = "poisoned neighbours in two grids of at most four steps"
     remembered: bool = False
 
     @property
@@ -77,11 +75,7 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
 
 
 def newest_report(weights_sha256: str) -> ProbeReport | None:
-    """Return what the last probe of a model's batches found on this machine, however placed.
-
-    Args:
-        weights_sha256: Of the files that the model has now, whatever it is called.
-    """
+    """Return what the last probe of a model's batches found on this machine, however placed."""
     found = recall_values(_CACHE, ProbeReport)
     own = (each for each in found if each.weights_sha256 == weights_sha256 and each.asked_width > 1)
     return max(own, key=lambda each: each.tested_at, default=None)

@@ -160,11 +160,7 @@ class EnlargingBackend:
     def _enlarged(
         self, pixels: Pixels, network: Any, device: torch.device, steps: _Steps
     ) -> Pixels:
-        """Return a picture as many times larger as a network makes it; nothing where that is NaN.
-
-        Raises:
-            RunError: `picture_shape`: it makes something else of a tile than it said.
-        """
+        """Return a picture as much larger as a network makes it; nothing where that is NaN."""
         height, width, _ = pixels.shape
         scale = network.scale
         whole = Image.fromarray(pixels).resize((width * scale, height * scale))

@@ -46,7 +46,7 @@ class Way:
     Attributes:
         outputs: What the scheduler was given at each call, a row of the denoiser's output.
         latents: What came out of each call, (C, h, w), or (tokens, C).
-        form: What the denoiser's output looks like.
+        form: What the denoiser's output looks like (`_form`).
         pixels: The picture; None where it was not painted to its end.
     """
 
@@ -137,11 +137,7 @@ class Steering:
         return output
 
     def result(self, result: Any) -> Any:
-        """Return what the scheduler gives: the parent's latents in held rows and around a region.
-
-        Raises:
-            Halted: What was wanted is recorded.
-        """
+        """Return what the scheduler gives: the parent's in held rows and around a region."""
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
         steered = self.last = self._steered(latents)
@@ -231,10 +227,6 @@ class Steering:
         their mean: noise of each word's own cancels out where a denoiser looks at many of them, and
         in any other direction there is nothing that a denoiser knows. The first word is left out of
         the mixture: language models give it values that are a thousand times those of the others.
-
-        Args:
-            rows: Of the batch.
-            words: One or two times as many rows, a tensor or a list of tensors.
         """
         spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
         for row in rows:
@@ -263,35 +255,23 @@ def _with_words(
     return given.args, given.kwargs
 
 
-@dataclass(frozen=True)
-class _Tensor:
-    """What a tensor looks like, but for the number of its rows."""
-
-    row: tuple[int, ...]
-    dtype: torch.dtype
-    is_channels_last: bool
-
-
 def _form(output: Any) -> Any:
-    """Return what a denoiser's output looks like: tensors, in tuples or diffusers' own classes."""
+    """Return what a denoiser's output looks like: the same, with a row of zeros a tensor."""
     if isinstance(output, torch.Tensor):
-        is_last = output.ndim == 4 and not output.is_contiguous()
-        return _Tensor(tuple(output.shape[1:]), output.dtype, is_last)
-    if isinstance(output, dict):
-        return (type(output), {name: _form(value) for name, value in output.items()})
+        return torch.zeros_like(output[:1], device="cpu")
+    if isinstance(output, dict):  # diffusers' own classes are
+        return type(output)(**{name: _form(value) for name, value in output.items()})
     if isinstance(output, list):  # one a row
-        return [_form(output[0][None])]
+        return [_form(output[0][None])[0]]
     return tuple(_form(value) for value in output)
 
 
 def _blank(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
     """Make an output of a form, of zeros that nobody reads, with as many rows as a sample has."""
+    if isinstance(form, torch.Tensor):
+        return torch.cat([form.to(sample[0].device)] * len(sample))
+    if isinstance(form, dict):
+        return type(form)(**{name: _blank(part, sample) for name, part in form.items()})
     if isinstance(form, list):
-        return [_blank(form[0], row[None])[0] for row in sample]
-    if isinstance(form, _Tensor):
-        zeros = torch.zeros((len(sample), *form.row), dtype=form.dtype, device=sample[0].device)
-        return zeros.to(memory_format=torch.channels_last) if form.is_channels_last else zeros
-    if isinstance(form, tuple) and len(form) == 2 and isinstance(form[1], dict):
-        kind, parts = form
-        return kind(**{name: _blank(part, sample) for name, part in parts.items()})
+        return [form[0].to(sample[0].device) for _ in sample]
     return tuple(_blank(part, sample) for part in form)

@@ -69,11 +69,7 @@ class Block:
 
 
 def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Image:
-    """Draw blocks one under the other, and a line below; each picture is opened when it is drawn.
-
-    Raises:
-        InputError: `sheet_large`: it is too large with the smallest pictures, too.
-    """
+    """Draw blocks one under the other, and a line below; pictures are opened as they are drawn."""
     cell_px, width, height = _fitting_size(blocks, columns)
     page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
     for block in blocks:

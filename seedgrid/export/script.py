@@ -121,10 +121,6 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
     """Pin the libraries that computed under these passports; the newest where they differ.
 
     What is no release, or one that is too old, is not pinned: then the oldest that will do is said.
-
-    Args:
-        passports: Of the pictures.
-        besides: Of the libraries that only some pictures need, those that these do.
     """
     lines = []
     found = [passport.model_dump() for passport in passports]

@@ -61,9 +61,6 @@ class PngRecord(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
-    Args:
-        picture: Pixels of shape (height, width, 3), uint8.
-
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
     """
@@ -130,21 +127,13 @@ def read_pixels(source: Source) -> Pixels:
 
 
 def read_size(source: Source) -> tuple[int, int]:
-    """Return width and height of any PNG file, in pixels, without unpacking it.
-
-    Raises:
-        PictureError: The file is not there, damaged or too large.
-    """
+    """Return width and height of any PNG file, in pixels, without unpacking it."""
     size = png_chunks.header(png_chunks.split(read_bytes(source)))
     return size.width, size.height
 
 
 def read_texts(source: Source) -> dict[str, str | None]:
-    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`).
-
-    Raises:
-        PictureError: The file is not there, damaged or too large.
-    """
+    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`)."""
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
     return png_chunks.texts(chunks)
@@ -180,11 +169,7 @@ def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Return the bytes of a file of at most 64 MB.
-
-    Raises:
-        PictureError: `picture_missing`, `picture_unreadable` or `picture_large`.
-    """
+    """Return the bytes of a file of at most 64 MB."""
     if isinstance(source, bytes):
         return source
     try:

@@ -96,9 +96,6 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
 
     Returns:
         As many as have 256 KB together, unpacked; None for one that does not fit any more.
-
-    Raises:
-        PictureError: `picture_damaged` for a text that cannot be unpacked.
     """
     found: dict[str, str | None] = {}
     left = MAX_METADATA_BYTES

@@ -148,9 +148,7 @@ def describe(model: Model) -> Item:
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
     """Name the other models here whose pictures begin from the same noise, a model's family first.
 
-    Args:
-        card: Of the model that has that noise.
-        is_family: Only those of its family: LoRAs and starts may not fit the others.
+    With `is_family` only those of its family: LoRAs and starts may not fit the others.
     """
     others = [model for model in registry.installed() if model.id != card.ref.id]
     found = [(_noise(each, _changed(each)), each.id) for each in others]

@@ -3,7 +3,7 @@
 The hub's client throws away what it had when a download breaks off (huggingface_hub 2), which is
 hours for some. So each file is fetched here into an unfinished one beside the blobs of the hub's
 own cache, its digest compared, and only then is it called what the cache calls it; the client links
-the rest. What broke off is remembered, also by the next process: `unfinished` names it, and `start`
+the rest. What broke off is remembered, also by the next process: `known` names it, and `start`
 goes on with it. Knows no page and no terminal.
 
     downloads = Downloads()
@@ -139,19 +139,14 @@ class Downloads:
             return tuple(job.now for job in self._jobs.values())
 
     def known(self) -> tuple[Progress, ...]:
-        """Return what broke off, is fetched, or was fetched by this process; each once."""
-        return tuple({each.id: each for each in (*self.unfinished(), *self.now())}.values())
-
-    def unfinished(self) -> tuple[Progress, ...]:
-        """Return what broke off, in this process or before, and is not gone on with."""
-        goes_on = {each.id for each in self.now() if each.goes_on}
-        found = []
+        """Return what broke off, in earlier processes too, and what this one fetches; each once."""
+        found: dict[str, Progress] = {}
         for hub_id, total in recall(_BROKEN_OFF).items():
             name = read_download(hub_id)[0]
-            if name is not None and hub_id not in goes_on and isinstance(total, int):
-                had = unfinished_bytes(name)
-                found.append(Progress(id=hub_id, state="stopped", num_bytes=had, total=total))
-        return tuple(each for each in found if each.num_bytes)
+            had = unfinished_bytes(name) if name else 0
+            if had and isinstance(total, int):
+                found[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=had, total=total)
+        return tuple((found | {each.id: each for each in self.now()}).values())
 
     def stop(self, hub_id: str) -> None:
         """Stop a download; what has come is kept."""

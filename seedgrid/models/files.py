@@ -189,11 +189,7 @@ def _read_json(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def family_in(index: dict[str, Any], folder: Path) -> Family:
-    """Return the family that a model's index names.
-
-    Raises:
-        ModelError: `model_code`, or as `family_of`.
-    """
+    """Return the family that a model's index names."""
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
         raise ModelError("model_code", value=folder.name, file=INDEX)

@@ -63,8 +63,6 @@ class LoraItem:
         made_for: The kind of model that it says it was trained on; empty where it says nothing.
         words: What to write into the prompt with it: its trigger words, or else what most of its
             training pictures were called.
-        licence: As its card on the hub names it.
-        deletable: Whether `delete_lora` takes it from the disk.
     """
 
     id: str
@@ -170,12 +168,7 @@ def check_free(model: HubModel) -> None:
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Put a LoRA that was fetched among the others, with what its card says.
-
-    Raises:
-        ModelError: `model_there`.
-        LibraryError: The folder cannot be made.
-    """
+    """Put a LoRA that was fetched among the others, with what its card says."""
     check_free(model)
     place = _place(model)
     make_folder(place.parent)

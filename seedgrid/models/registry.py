@@ -98,10 +98,6 @@ def card_here(model: str | None) -> ModelCard:
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """Find the very model that a recipe names: the same name and the same weights.
 
-    Args:
-        ref: Its name and the digest of its weights.
-        to_paint: The number format that it is to be loaded in, if it is.
-
     Raises:
         ModelError: `model_missing`, `model_changed` when the name now means other weights,
             `model_memory` when it cannot be loaded here, before its weights are read for their

@@ -89,11 +89,7 @@ def _named(path: Path) -> Upscaler:
 
 
 def compact_scale(header: Mapping[str, Any]) -> int | None:
-    """Return how many times as wide a Compact network makes a picture; None where it is another.
-
-    Args:
-        header: Of a safetensors file: its tensors by name, each with its `shape`.
-    """
+    """Return how many times as wide a Compact network makes a picture; None where it is another."""
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
     given = shapes.get("body.0.weight", ())
     num_layers = len([name for name in shapes if name.endswith(".weight")])

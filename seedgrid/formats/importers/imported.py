@@ -49,7 +49,6 @@ class Imported:
     """A request made of another tool's picture.
 
     Attributes:
-        tool: Who made the picture.
         request: What to ask for here; what the file does not say is left open.
         reasons: What cannot come along, one notice each.
         loras: Names of low-rank adaptations.
