@@ -14,7 +14,6 @@ from typing import Any, Final
 from seedgrid.core.errors import Notice, PictureError
 from seedgrid.formats.importers.found import Found, as_dict, as_text, read_object
 
-_TOOL: Final = "ComfyUI"
 _MAX_NODES: Final = 1000
 """In a graph; the largest that are shared have some hundreds."""
 _MAX_KIND: Final = 200
@@ -79,7 +78,7 @@ class _Reader:
         flux = [node for node in self._input(guider, "conditioning") if "Flux" in _kind(node)]
         kinds = " ".join(map(_kind, saved))
         return Found(
-            tool=_TOOL,
+            tool="ComfyUI",
             prompt=words,
             negative_prompt=negative,
             seed=self._value([sampler, *self._input(sampler, "noise")[:1]], "noise_seed", "seed"),
