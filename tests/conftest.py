@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hub import Hub
@@ -18,9 +19,13 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
+from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
+
+if TYPE_CHECKING:
+    from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 collect_ignore = ["gpu"]
 """Run by name, on a machine with a GPU (tests/gpu/test_gpu.py); here nothing may be skipped."""
@@ -42,6 +47,20 @@ settings.load_profile("same")
 def backend() -> FakeBackend:
     """A backend that paints at once."""
     return FakeBackend()
+
+
+@pytest.fixture(scope="module")
+def painter() -> DiffusersBackend:
+    """A backend that really paints; its models stay loaded for the tests of a file."""
+    from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+
+    return DiffusersBackend()
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "library") as library:
+        yield library
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from seedgrid.core.picture import Picture, Pixels, pixels_sha256
@@ -74,28 +73,16 @@ class Original:
         with_texts = png_chunks.with_texts(saved, texts)
         return png_chunks.with_texts(png_chunks.split(with_texts), [record_text])
 
-    def drawn(self, values: NDArray[Any], colour: int, *, is_interlaced: bool = False) -> bytes:
-        """Store rows of numbers in another form; `colour` as PNG numbers it: 2 RGB, 6 RGBA."""
-        depth = values.dtype.itemsize * 8
+    def with_transparency(self) -> bytes:
+        """Store the pixels with a fourth number each."""
+        pixels = self.picture.pixels
+        values = np.dstack([pixels, pixels[..., 0]])
         height, width = values.shape[:2]
-        head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, int(is_interlaced))
-        steps = ADAM7 if is_interlaced else ((0, 0, 1, 1),)
-        rows = b"".join(
-            b"\0" + row.astype(row.dtype.newbyteorder(">")).tobytes()
-            for left, top, right, down in steps
-            for row in values[top::down, left::right]
-            if row.size
-        )
+        head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+        rows = b"".join(b"\0" + row.tobytes() for row in values)
         others = [chunk for chunk in self.chunks if chunk.kind not in (b"IHDR", b"IDAT")]
         pixels = Chunk(kind=b"IDAT", data=zlib.compress(rows))
         return written([Chunk(kind=b"IHDR", data=head), *others[:-1], pixels, others[-1]])
-
-
-ADAM7 = (
-    *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4)),
-    *((0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
-)
-"""Left, top, step to the right and step down of each pass."""
 
 
 def plain_json(value: object) -> str:
@@ -132,12 +119,6 @@ def packed_again(it: Original) -> list[Chunk]:
     return [*others[:-1], *pieces, others[-1]]
 
 
-def words_last(it: Original) -> list[Chunk]:
-    texts = [one for one in it.chunks if one.kind in png_chunks.TEXT_KINDS]
-    others = [one for one in it.chunks if one not in texts]
-    return [*others[:-1], *texts, others[-1]]
-
-
 def hidden_in_pixels(it: Original) -> bytes:
     """Another lower half behind the packed pixels, as programs that unpack both at once show it."""
     *others, end = it.chunks
@@ -149,42 +130,18 @@ Row = tuple[str, str, str, Forge]
 
 OLD_TORCH = {"torch": "2.8.0"}
 TURNED = b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, 6, 0, 0)
-GRAPH = b"prompt\0" + json.dumps({"3": {"class_type": "KSampler", "inputs": {"seed": 1}}}).encode()
-
 TABLE: tuple[Row, ...] = (
     # Name, verdict, what is said ("" is nothing), how it is made of a picture and its neighbour.
     ("untouched", "identical", "", lambda it, _: it.data),
     ("packed again", "identical", "", lambda it, _: written(packed_again(it))),
-    ("texts behind the pixels", "identical", "", lambda it, _: written(words_last(it))),
     ("no words for others", "identical", "", lambda it, _: written(it.without(PARAMETERS))),
-    ("no mark", "identical", "", lambda it, _: written(it.without(MARK))),
     (
         *("a comment", "identical", "not verified: tEXt Comment"),
         lambda it, _: it.with_chunks(chunk(b"tEXt", b"Comment\0nine hours of work")),
     ),
     (
-        *("settings of another tool", "identical", "not verified: tEXt prompt"),
-        lambda it, _: it.with_chunks(chunk(b"tEXt", GRAPH)),
-    ),
-    (
-        *("XMP of an editor", "identical", "not verified: iTXt XML:com.adobe.xmp"),
-        lambda it, _: it.with_text(MARK, "<x:xmpmeta/>"),
-    ),
-    (
         *("a rotation", "identical", "not verified: eXIf"),
         lambda it, _: it.with_chunks(chunk(b"eXIf", TURNED)),
-    ),
-    (
-        *("a gamma", "identical", "not verified: gAMA"),
-        lambda it, _: it.with_chunks(chunk(b"gAMA", struct.pack(">I", 99999))),
-    ),
-    (
-        *("a profile", "identical", "not verified: iCCP"),
-        lambda it, _: it.with_chunks(chunk(b"iCCP", b"a\0\0" + zlib.compress(b"none"))),
-    ),
-    (
-        *("a transparent colour", "identical", "not verified: tRNS"),
-        lambda it, _: it.with_chunks(chunk(b"tRNS", bytes(6))),
     ),
     (
         *("an animation", "identical", "not verified: acTL, fcTL, fdAT"),
@@ -233,10 +190,6 @@ TABLE: tuple[Row, ...] = (
         lambda it, other: it.with_pixels(other.picture.pixels),
     ),
     (
-        *("its neighbour's recipe", "altered", "“parameters”"),
-        lambda it, other: it.with_record(recipe=other.record()["recipe"]),
-    ),
-    (
         *("the digest of nobody", "altered", "digest in the file is of others"),
         lambda it, _: it.with_record(pixels_sha256="0" * 64),
     ),
@@ -255,24 +208,12 @@ TABLE: tuple[Row, ...] = (
         lambda it, _: it.with_chunks(chunk(b"tEXt", b"parameters\0a ship")),
     ),
     (
-        *("packed words for others", "altered", "“parameters”"),
-        lambda it, _: it.with_chunks(chunk(b"zTXt", b"parameters\0\0" + zlib.compress(b"a"))),
-    ),
-    (
         *("a record in another spelling", "altered", "“seedgrid”"),
         lambda it, _: it.with_text(RECORD, json.dumps(it.record(), indent=1)),
     ),
     (
         *("transparency", "altered", "another form"),
-        lambda it, _: it.drawn(np.dstack([it.picture.pixels, it.picture.pixels[..., 0]]), 6),
-    ),
-    (
-        *("16 bits", "altered", "another form"),
-        lambda it, _: it.drawn(it.picture.pixels.astype(np.uint16) << 8, 2),
-    ),
-    (
-        *("interlaced", "altered", "another form"),
-        lambda it, _: it.drawn(it.picture.pixels, 2, is_interlaced=True),
+        lambda it, _: it.with_transparency(),
     ),
     (
         *("typed in another language", "identical", "what was typed is not verified"),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 
 TENSOR = "lora_unet_down_blocks_0_attentions_0_transformer_blocks_0_attn1_to_q.lora_down.weight"
 
 
-def lora_bytes(metadata: Mapping[str, object] | None = None, tensor: str = TENSOR) -> bytes:
+def lora_bytes(metadata: dict[str, str] | None = None, tensor: str = TENSOR) -> bytes:
     """Return a safetensors file with one small tensor."""
-    header = {tensor: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
-    table = json.dumps(({"__metadata__": dict(metadata)} if metadata else {}) | header).encode()
-    return struct.pack("<Q", len(table)) + table + bytes(4)
+    return save({tensor: torch.zeros(1)}, metadata)
 
 
 def kohya_layer(name: str, num_in: int, num_out: int, rank: int = 4) -> dict[str, torch.Tensor]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +16,12 @@ import torch
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
-from seedgrid.core.picture import Pixels
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.verify import Claim, claim_of
 
 # Two threads on two busy cores wait for each other most of the time.
 PLACEMENT = Placement(threads=1)
@@ -148,3 +152,26 @@ def plain_call(
             )
         images = pipeline(**arguments, generator=generators).images
     return tuple(np.asarray(image.convert("RGB")) for image in images)
+
+
+def claims_of(*entries: Entry) -> list[Claim]:
+    """Claim of pictures what they say of themselves."""
+    return [
+        claim_of(each.id, np.asarray(each.image), each.recipe, each.passport) for each in entries
+    ]
+
+
+def check_reproduced(program: Path, *words: str | Path, cwd: Path | None = None) -> None:
+    """Run an exported program in a new process: all its pictures must come out identical."""
+    command = [sys.executable, program, *words]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+def check_bundle_reproduced(bundle: Path) -> list[str]:
+    """Unpack a bundle beside itself, check that its program repeats it, and name its members."""
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(bundle.with_suffix(""))
+        names = archive.namelist()
+    check_reproduced(bundle.with_suffix("") / "reproduce.py")
+    return names

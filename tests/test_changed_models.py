@@ -22,11 +22,6 @@ from seedgrid.verify import Verdict
 SMALL = {"width": 64, "height": 64, "num_inference_steps": 2}
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 @pytest.fixture
 def model(model_folder: Callable[[str], Path], tmp_path: Path) -> Path:
     """A copy that may be spoilt."""
@@ -35,8 +30,8 @@ def model(model_folder: Callable[[str], Path], tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def studio(backend: DiffusersBackend, model: Path, tmp_path: Path) -> Iterator[Studio]:
-    with Studio(str(model), library=tmp_path / "library", backend=backend) as studio:
+def studio(painter: DiffusersBackend, model: Path, tmp_path: Path) -> Iterator[Studio]:
+    with Studio(str(model), library=tmp_path / "library", backend=painter) as studio:
         yield studio
 
 

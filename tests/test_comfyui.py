@@ -165,9 +165,7 @@ def test_lines_that_are_led_around_and_values_of_other_nodes() -> None:
     [
         ({"6": node("Concat", string_a="a red fox", string_b=["1", 0])}, "oil"),
         ({"6": node("ImpactWildcard", wildcard_text="a {x|y}", populated_text="a y")}, "a y"),
-        ({"6": node("CLIPTextEncodeSDXL", text_g="a fox", text_l="oil")}, "a fox, oil"),
         ({"6": node("ConditioningCombine", cond1=["1", 0], cond2=["2", 0])}, "oil"),
-        ({"6": node("SomebodysRebalancing", amount=0.3, c=["1", 0])}, "oil"),
         ({"6": node("ControlNetApply", positive=["1", 0], negative=["2", 0])}, "oil"),
         ({"6": node("ConditioningZeroOut", conditioning=["1", 0])}, ""),
         ({"6": node("SomebodysOwnEncoder", magic=5)}, ""),
@@ -231,8 +229,6 @@ def test_a_first_picture_is_named_however_it_is_scaled() -> None:
     [
         ({"prompt": "{}"}, "no sampler"),
         ({"prompt": "[]"}, "not a JSON object"),
-        ({"prompt": "{"}, "not JSON"),
-        ({"prompt": '{"1": 2}'}, "no sampler"),
         ({"prompt": "[" * 100_000}, "not JSON"),
         ({"prompt": json.dumps({"1": node("SaveImage", images=["1", 0])})}, "no sampler"),
         ({"prompt": json.dumps({"1": {"class_type": 5, "inputs": {}}})}, "no sampler"),

@@ -50,20 +50,8 @@ def test_off_touches_nothing() -> None:
         assert in_force() == before
 
 
-def set_nothing() -> None:
-    pass
-
-
 def set_warn_only() -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
-
-
-def set_medium() -> None:
-    torch.set_float32_matmul_precision("medium")
-
-
-def set_benchmark() -> None:
-    torch.backends.cudnn.benchmark = True
 
 
 def set_tf32_by_its_older_name() -> None:
@@ -78,10 +66,7 @@ def set_precision_by_its_newer_name() -> None:
 @pytest.mark.parametrize(
     "prepare",
     [
-        set_nothing,
         set_warn_only,
-        set_medium,
-        set_benchmark,
         set_tf32_by_its_older_name,
         set_precision_by_its_newer_name,
     ],

@@ -27,12 +27,6 @@ from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES, family_of
 
 
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
-
-
 @pytest.fixture(scope="module")
 def backend() -> Iterator[DiffusersBackend]:
     backend = DiffusersBackend()
@@ -155,20 +149,6 @@ def test_the_script_knows_what_the_backend_knows_of_families() -> None:
     families = [family_of(name) for name in FAMILIES]
     assert names["SIZES_WITH_BINS"] == {each.pipeline: each.bins for each in families if each.bins}
     assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.alone}
-
-
-def test_the_script_names_nothing_of_ours() -> None:
-    """Its imports are the standard library, torch, diffusers, transformers, NumPy and Pillow."""
-    program = single.script([as_entry(make_picture())])
-    imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
-
-    assert imported - sys.stdlib_module_names == {
-        *("PIL", "diffusers", "numpy", "torch", "transformers")
-    }
-
-
-def is_import(line: str) -> bool:
-    return line.startswith(("import ", "from "))
 
 
 def as_entry(picture: Picture) -> Entry:

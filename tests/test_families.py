@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import pytest
 import torch
 from diffusers.pipelines.hunyuan_image.pipeline_hunyuanimage import extract_glyph_text
 from modern_pipelines import MODERN
-from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from painting import PLACEMENT, SilentWatch, check_reproduced, one_thread, paint, recipes_for
 from PIL import Image
 from sweeping import rest_swept
 from test_loras import make_lora
@@ -51,28 +49,23 @@ GUIDANCE = {"HunyuanImagePipeline": "distilled_guidance_scale"}
 LONG = " ".join(["an enormous landscape with foxes"] * 12)  # 400 bytes, which are tokens
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 @pytest.mark.parametrize("dtype", rest_swept(("float32", "bfloat16"), ("bfloat16",)))
 @pytest.mark.parametrize("name", LOCKED)
 def test_neighbours_words_of_any_length_reach_no_bit(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
     """Beside longer words, shorter ones and none, in any slot, a picture stays itself.
 
     Plain diffusers pads to the longest of a batch: in bfloat16 3,807 of 12,288 bytes differed.
     """
-    recipes = recipes_for(backend, model_folder(name), dtype=dtype, num_inference_steps=2)
+    recipes = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
     cell, *others = recipes
-    alone = paint(backend, [cell] * 4)[2]
+    alone = paint(painter, [cell] * 4)[2]
     for words in ((LONG, "x", LONG), ("", "fox", "a red fox!"), ("", LONG, "")):
         batch = [other.replace(prompt=prompt) for other, prompt in zip(others, words, strict=True)]
-        np.testing.assert_array_equal(paint(backend, [*batch, cell])[3], alone, err_msg=str(words))
-        np.testing.assert_array_equal(paint(backend, [cell, *batch])[0], alone, err_msg=str(words))
-    assert not np.array_equal(paint(backend, [cell.replace(prompt="a blue owl")])[0], alone)
+        np.testing.assert_array_equal(paint(painter, [*batch, cell])[3], alone, err_msg=str(words))
+        np.testing.assert_array_equal(paint(painter, [cell, *batch])[0], alone, err_msg=str(words))
+    assert not np.array_equal(paint(painter, [cell.replace(prompt="a blue owl")])[0], alone)
 
 
 def call_arguments(pipeline: Any, recipes: Sequence[Recipe]) -> dict[str, Any]:
@@ -128,13 +121,13 @@ def call_arguments(pipeline: Any, recipes: Sequence[Recipe]) -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", EACH)
 def test_a_picture_is_that_of_the_plain_call(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
     """Bit for bit; where words are read alone, of the call with `prompt_embeds`."""
     folder = model_folder(name)
-    recipes = recipes_for(backend, folder, ("a fox", "a cow", "a hen", "a dog"), dtype=dtype)
+    recipes = recipes_for(painter, folder, ("a fox", "a cow", "a hen", "a dog"), dtype=dtype)
     recipes = recipes[: recipes[0].lock_width]
-    ours = paint(backend, recipes)
+    ours = paint(painter, recipes)
     pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=getattr(torch, dtype))
     pipeline.set_progress_bar_config(disable=True)
     generators = [torch.Generator("cpu").manual_seed(recipe.seed) for recipe in recipes]
@@ -157,43 +150,41 @@ def test_the_exported_script_needs_diffusers_alone(
         round_two = studio.refine(grid[1], [f", {LONG}", ", artsy"])
         entries = [*grid, *round_two]
         (tmp_path / "reproduce.py").write_text(script(entries), encoding="utf-8")
-    command = [sys.executable, tmp_path / "reproduce.py", "--model", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
 
 
 @pytest.mark.parametrize("name", EACH)
 def test_previews_stop_and_negative_words(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """Each step shows four pictures, Stop is heard at a step, negative words change the picture."""
-    recipes = recipes_for(backend, model_folder(name), num_inference_steps=2)
+    recipes = recipes_for(painter, model_folder(name), num_inference_steps=2)
     watch = SilentWatch(with_previews=True)
-    backend.prepare(recipes[0], PLACEMENT)
+    painter.prepare(recipes[0], PLACEMENT)
     width = recipes[0].lock_width
-    pictures = backend.paint([recipes[0]] * width, PLACEMENT, watch)
+    pictures = painter.paint([recipes[0]] * width, PLACEMENT, watch)
     assert len(watch.steps) == 2
     assert all(len(shown) == width and shown[0].shape[2] == 3 for shown in watch.previews)
     assert len(watch.noises[0]) == width
     with pytest.raises(RunCancelled):
-        backend.paint(recipes[:width], PLACEMENT, SilentWatch(stop_after=1))
-    if backend.card(str(model_folder(name))).has_negative_prompt:
+        painter.paint(recipes[:width], PLACEMENT, SilentWatch(stop_after=1))
+    if painter.card(str(model_folder(name))).has_negative_prompt:
         without = recipes[0].replace(negative_prompt="dull, blurry")
-        assert not np.array_equal(paint(backend, [without])[0], pictures[0])
+        assert not np.array_equal(paint(painter, [without])[0], pictures[0])
 
 
 @pytest.mark.parametrize("name", LOCKED)
 def test_a_picture_is_held_and_spread_whatever_is_beside_it(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """Words and pictures may be lists; what is not remembered of the way is painted again."""
     folder = model_folder(name)
-    parents = recipes_for(backend, folder, ["a red fox"] * 4, num_inference_steps=4)
-    grid = paint(backend, parents)
+    parents = recipes_for(painter, folder, ["a red fox"] * 4, num_inference_steps=4)
+    grid = paint(painter, parents)
     words = (parents[2].replace(prompt=f"a red fox{line}") for line in (", neon", LONG))
     held = tuple(steer(parents[2], each, hold=0.5) for each in words)
     own = parents[1].replace(spread=0.3)
-    pictures = paint(backend, (*held, own))
+    pictures = paint(painter, (*held, own))
     fresh = DiffusersBackend()
     for recipe, picture in zip((*held, own), pictures, strict=True):
         assert np.array_equal(paint(fresh, (recipe,))[0], picture)
@@ -203,11 +194,11 @@ def test_a_picture_is_held_and_spread_whatever_is_beside_it(
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", EACH)
 def test_the_probe_finds_no_leak(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
     """Its poisoned neighbours reach nothing at the width that the family has."""
-    (recipe, *_) = recipes_for(backend, model_folder(name), dtype=dtype, num_inference_steps=2)
-    assert backend.probe(recipe, PLACEMENT, SilentWatch()).holds
+    (recipe, *_) = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    assert painter.probe(recipe, PLACEMENT, SilentWatch()).holds
 
 
 @pytest.mark.parametrize(
@@ -273,7 +264,7 @@ def test_models_for_few_steps_begin_with_few(
 
 
 def test_a_family_that_no_test_names_says_so(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """A class that is in no table is read, painted, and listed as not tested."""
     folder = tmp_path / "pag"
@@ -282,23 +273,23 @@ def test_a_family_that_no_test_names_says_so(
     index["_class_name"] = "StableDiffusionPAGPipeline"
     (folder / "model_index.json").write_text(json.dumps(index))
     assert not catalogue.describe(registry.find(str(folder))).is_tested
-    pictures = paint(backend, recipes_for(backend, folder, num_inference_steps=2))
+    pictures = paint(painter, recipes_for(painter, folder, num_inference_steps=2))
     assert len({picture.tobytes() for picture in pictures}) == 4
 
 
 @pytest.mark.parametrize("name", EACH)
 def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """Or the number is refused beforehand, by the card, with the fewest that it takes."""
     folder = model_folder(name)
-    card = backend.card(str(folder))
+    card = painter.card(str(folder))
     for scheduler in card.schedulers:
         for steps in (1, 2, 3, 7):
             if steps >= card.fewest_steps.get(scheduler, 1):
                 changes = {"scheduler": scheduler, "num_inference_steps": steps}
-                (recipe, *_) = recipes_for(backend, folder, **changes)
-                assert len(paint(backend, [recipe])) == 1, (scheduler, steps)
+                (recipe, *_) = recipes_for(painter, folder, **changes)
+                assert len(paint(painter, [recipe])) == 1, (scheduler, steps)
 
 
 @pytest.mark.parametrize("name", rest_swept(("z-image", "qwen-image", "kolors"), ()))
@@ -315,25 +306,23 @@ def test_a_start_keeps_lock_and_script(
         grid = studio.grid("a red fox", "0-1", width=64, height=64, **settings)
         finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
         (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
-    command = [sys.executable, tmp_path / "reproduce.py", "--model", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", MODERN)
 def test_a_portable_picture_needs_no_neighbours(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """Whatever its words and its neighbours', it is the same bits; or it is said why not."""
-    recipes = recipes_for(backend, model_folder(name), portable=True, num_inference_steps=1)
+    recipes = recipes_for(painter, model_folder(name), portable=True, num_inference_steps=1)
     cell, *others = recipes[: recipes[0].lock_width]
     if name not in PORTABLE:
         with pytest.raises(RunError, match="has no portable rule"):
-            paint(backend, [cell])
+            paint(painter, [cell])
         return
     batch = [other.replace(prompt=LONG) for other in others[:1]]
-    np.testing.assert_array_equal(paint(backend, [*batch, cell])[-1], paint(backend, [cell])[0])
+    np.testing.assert_array_equal(paint(painter, [*batch, cell])[-1], paint(painter, [cell])[0])
 
 
 @pytest.mark.sweep
@@ -353,9 +342,7 @@ def test_a_lora_changes_the_picture_and_the_script_knows_it(
         finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
         (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
     assert not np.array_equal(np.asarray(grid[0].image), np.asarray(bare[0].image))
-    command = [sys.executable, tmp_path / "reproduce.py", "--model", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
 
 
 @pytest.mark.parametrize(

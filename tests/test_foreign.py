@@ -38,7 +38,6 @@ SETTINGS = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 512x512"
         ("[a fox:a fox at night:0.4]", "a fox", "0.4"),
         ("[a fox:a fox at night:8]", "a fox", "0.4"),
         ("[a fox:a fox at night:0.99]", None, None),
-        ("[a fox:a fox at night:0]", None, None),
         ("[a [red:blue:2] fox:a fox at night:0.4]", None, None),
         ("in snow, [a fox:a fox at night:0.4]", None, None),
     ],
@@ -80,10 +79,8 @@ def test_automatic1111() -> None:
 @pytest.mark.parametrize(
     ("settings", "scheduler"),
     [
-        ("Sampler: Euler a", "Euler a"),
         ("Sampler: DPM++ 2M Karras", "DPM++ 2M Karras"),
         ("Sampler: DPM++ 2M, Schedule type: Automatic", "DPM++ 2M Karras"),
-        ("Sampler: DPM++ 2M, Schedule type: Uniform", "DPM++ 2M"),
         ("Sampler: DPM++ 2M, Schedule type: SGM Uniform", "DPM++ 2M"),
         ("Sampler: PLMS", "PNDM"),
         ("Sampler: Restart", None),
@@ -127,13 +124,6 @@ FOOOCUS_WORDS = (
             {"prompt": "a fox, Steps: many, Seed: of a pine\nratio 16:9", "seeds": (1,)},
             "",
         ),
-        (SETTINGS, "AUTOMATIC1111", {"prompt": "", "negative_prompt": ""}, ""),
-        (
-            f"Negative prompt: blurry\n{SETTINGS}\nTemplate: a {{x}}",
-            "AUTOMATIC1111",
-            {"prompt": "", "negative_prompt": "blurry"},
-            "",
-        ),
         (
             "fox\nSteps: 20, Seed: 1, Size: 1024x1536, Model hash: 7460a6fa, "
             "Denoising strength: 0.7, First pass size: 512x768",
@@ -148,7 +138,6 @@ FOOOCUS_WORDS = (
             {"guidance_scale": 3.5},
             "beside the distilled one",
         ),
-        (f"fox\n{SETTINGS}, Version: neo-2.3", "Forge", {}, ""),
         (
             "girl <lora:outline:3.0>\nNegative prompt: low quality\nSteps: 20, Size: 1312x1408, "
             f"Seed: 1561296656, CFG scale: 6, {SD_NEXT}, LoRA networks: outline",
@@ -194,8 +183,6 @@ def test_who_else_writes_parameters(
         ("Seed: -1", "import_seed_missing"),
         ("Seed: 4294967303", "import_seed"),
         ("Steps: 500", "import_number"),
-        ("CFG scale: 99", "import_number"),
-        ("Size: 8192x8192", "import_number"),
     ],
 )
 def test_what_cannot_come_along_is_named(settings: str, code: str) -> None:
@@ -210,11 +197,9 @@ def test_what_cannot_come_along_is_named(settings: str, code: str) -> None:
     ("words", "are_weighted", "is_said"),
     [
         ("((eyeshadow)), a fox", True, False),
-        ("a [blurry] fox", True, False),
         ("a \\(red\\) fox", False, False),
         ("a fox AND a hare", False, True),
         ("a [fox:hare:0.5]", False, True),
-        ("a fox and a hare", False, False),
     ],
 )
 def test_marks_of_weight_in_automatic1111(words: str, are_weighted: bool, is_said: bool) -> None:

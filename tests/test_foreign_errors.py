@@ -20,14 +20,9 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models import registry
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 @pytest.fixture
-def recipes(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Recipe, ...]:
-    return recipes_for(backend, model_folder("sd"))
+def recipes(painter: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Recipe, ...]:
+    return recipes_for(painter, model_folder("sd"))
 
 
 def test_what_cannot_be_imported_is_no_damage_of_the_model(
@@ -48,11 +43,11 @@ class BuggyWatch(SilentWatch):
 
 
 def test_what_diffusers_refuses_is_a_sentence_and_logged_whole(
-    backend: DiffusersBackend, recipes: Sequence[Recipe], caplog: pytest.LogCaptureFixture
+    painter: DiffusersBackend, recipes: Sequence[Recipe], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A size that no latent fits: its words reach the user, its traceback the log."""
     with pytest.raises(RunError, match="divisible by 8") as caught:
-        paint(backend, [recipes[0].replace(width=60)])
+        paint(painter, [recipes[0].replace(width=60)])
     assert caught.value.code == "pipeline_refused"
     (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
     assert record.exc_info is not None
@@ -60,15 +55,15 @@ def test_what_diffusers_refuses_is_a_sentence_and_logged_whole(
 
 
 def test_our_slip_inside_the_loop_stays_ours(
-    backend: DiffusersBackend, recipes: Sequence[Recipe]
+    painter: DiffusersBackend, recipes: Sequence[Recipe]
 ) -> None:
     """Diffusers' frames lie around it; the innermost of them and ours is ours."""
     with pytest.raises(AttributeError, match="stepz"):
-        backend.paint(recipes[:1], PLACEMENT, BuggyWatch())
+        painter.paint(recipes[:1], PLACEMENT, BuggyWatch())
 
 
 def test_loading_translates_only_what_diffusers_raises(
-    backend: DiffusersBackend,
+    painter: DiffusersBackend,
     model_folder: Callable[[str], Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -80,9 +75,9 @@ def test_loading_translates_only_what_diffusers_raises(
     (copy / "unet" / "config.json").write_text(
         json.dumps(config | {"block_out_channels": [24, 48]})
     )
-    recipe = recipes_for(backend, copy)[0]
+    recipe = recipes_for(painter, copy)[0]
     with pytest.raises(ModelError, match="damaged"):
-        backend.prepare(recipe, PLACEMENT)
+        painter.prepare(recipe, PLACEMENT)
     assert any(record.exc_info for record in caplog.records)
 
     def slip(name: str) -> None:
@@ -90,4 +85,4 @@ def test_loading_translates_only_what_diffusers_raises(
 
     monkeypatch.setattr(pipeline_cache, "torch_dtype", slip)
     with pytest.raises(KeyError):
-        backend.prepare(recipe, PLACEMENT)
+        painter.prepare(recipe, PLACEMENT)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from painting import PLACEMENT, plain_call
+from painting import PLACEMENT, claims_of, plain_call
 
 from seedgrid.studio import Studio
-from seedgrid.verify import claim_of, verify
+from seedgrid.verify import verify
 
 
 @pytest.fixture
@@ -29,7 +29,5 @@ def test_each_variation_equals_the_plain_call_with_its_settings(
     for final in finals:
         plain = plain_call(model_folder("sd"), [final.recipe] * 4)
         np.testing.assert_array_equal(np.asarray(final.image), plain[0])
-    claims = [
-        claim_of(each.id, np.asarray(each.image), each.recipe, each.passport) for each in finals
-    ]
-    assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
+    verdicts = verify(claims_of(*finals), studio.backend)
+    assert {found.verdict for found in verdicts} == {"identical"}

@@ -116,7 +116,6 @@ def test_no_pattern_freezes_on_a_long_text(pattern: re.Pattern[str], is_anchored
     [
         (r"\s*(-?\d{1,20})(?:\s*[,;\s]\s*(-?\d{1,20}))*\s*[,;]?\s*", True),
         (r"\s*\S+", False),
-        (r"(a+)+b", True),
         (r"x*x*y", True),
         (r"models--([^/]+?)--([^/]+)/snapshots/(\w+)/?$", False),
     ],

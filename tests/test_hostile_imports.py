@@ -64,21 +64,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "seed",
-    [
-        -1,
-        -(2**63),
-        1.5,
-        1e300,
-        float("nan"),
-        float("inf"),
-        "",
-        "abc",
-        True,
-        None,
-        [7],
-        {},
-        "9" * 40,
-    ],
+    [-1, 1.5, float("nan"), float("inf"), "abc", True, None, [7], "9" * 40],
 )
 def test_what_is_no_seed_is_said_to_be_missing(seed: object) -> None:
     """-1, NaN, infinity, texts and other types stand for no seed, in every tool's format."""
@@ -110,17 +96,9 @@ _MANY = 120_000
 @pytest.mark.parametrize(
     "words",
     [
-        " " * _MANY,
-        "1" * _MANY,
         "(" * _MANY,
         "[a" * (_MANY // 2),
-        ":" * _MANY,
-        "a: " * (_MANY // 3),
         'a:"' * (_MANY // 3),
-        "<lora:" * (_MANY // 6),
-        "(a:" + "1" * _MANY,
-        "\\" * _MANY,
-        "\n" * _MANY,
         "\x00\ud800" * (_MANY // 2),
     ],
 )

@@ -43,11 +43,6 @@ FORMATS = [
 LONG = " ".join(["an enormous landscape with foxes"] * 60)  # 300 words
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 def arrangements(cell: Recipe, others: tuple[Recipe, ...]) -> dict[str, list[Recipe]]:
     """Batches of four that all hold the cell, by what is different about them."""
     one, two, three = others
@@ -66,30 +61,30 @@ def picture_of(cell: Recipe, batch: list[Recipe], pictures: tuple[Pixels, ...]) 
     return pictures[next(i for i, recipe in enumerate(batch) if recipe is cell)]
 
 
-def check_lock(backend: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
+def check_lock(painter: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
     cell, *others = recipes
-    reference = paint(backend, recipes)[0]
+    reference = paint(painter, recipes)[0]
     for what, batch in arrangements(cell, tuple(others)).items():
-        picture = picture_of(cell, batch, paint(backend, batch))
+        picture = picture_of(cell, batch, paint(painter, batch))
         np.testing.assert_array_equal(picture, reference, err_msg=what)
 
 
 @pytest.mark.parametrize(("name", "dtype"), FORMATS)
 def test_neither_slot_nor_neighbours_reach_a_picture(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
     """Slot, order, neighbours, their prompts' lengths and the padding change no bit."""
-    recipes = recipes_for(backend, model_folder(name), dtype=dtype, num_inference_steps=2)
-    check_lock(backend, recipes)
+    recipes = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    check_lock(painter, recipes)
 
 
 @pytest.mark.parametrize("scheduler", NOISY_SCHEDULERS)
 def test_the_noise_of_every_step_is_the_pictures_own(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
 ) -> None:
     """Schedulers that draw at every step draw from the picture's generator only."""
     folder = model_folder("sd")
-    check_lock(backend, recipes_for(backend, folder, scheduler=scheduler, num_inference_steps=4))
+    check_lock(painter, recipes_for(painter, folder, scheduler=scheduler, num_inference_steps=4))
 
 
 @pytest.mark.parametrize(
@@ -103,38 +98,38 @@ def test_the_noise_of_every_step_is_the_pictures_own(
     ],
 )
 def test_a_neighbour_with_a_negative_prompt_changes_nothing(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """SDXL reads no negative prompt and an empty one differently, and only once a batch.
 
     A batch that mixes recipes with and without one is therefore painted in two calls; in one call,
     the recipe without would be painted as if it had the empty one.
     """
-    recipes = recipes_for(backend, model_folder(name))
-    alone = paint(backend, recipes[:1])[0]
+    recipes = recipes_for(painter, model_folder(name))
+    alone = paint(painter, recipes[:1])[0]
     mixed = [recipes[0], *(other.replace(negative_prompt="blurry") for other in recipes[1:])]
-    np.testing.assert_array_equal(paint(backend, mixed)[0], alone)
+    np.testing.assert_array_equal(paint(painter, mixed)[0], alone)
 
 
 def test_another_width_may_be_another_picture(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """The width is in the recipe, since kernels round differently at another batch size."""
-    recipe = recipes_for(backend, model_folder("sd"))[0]
+    recipe = recipes_for(painter, model_folder("sd"))[0]
     narrow = recipe.replace(lock_width=1)
     assert narrow.id != recipe.id
     difference = np.abs(
-        paint(backend, [recipe])[0].astype(int) - paint(backend, [narrow])[0].astype(int)
+        paint(painter, [recipe])[0].astype(int) - paint(painter, [narrow])[0].astype(int)
     )
     assert difference.max() <= 2
 
 
 def test_a_new_process_gives_the_same_bits(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """Nothing that a process remembers is part of a picture."""
-    recipe = recipes_for(backend, model_folder("sd"), scheduler="Euler a")[2]
-    here = pixels_sha256(paint(backend, [recipe])[0])
+    recipe = recipes_for(painter, model_folder("sd"), scheduler="Euler a")[2]
+    here = pixels_sha256(paint(painter, [recipe])[0])
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
         "from painting import paint\n"
@@ -150,23 +145,23 @@ def test_a_new_process_gives_the_same_bits(
 
 
 def test_global_randomness_is_neither_read_nor_touched(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """The process's own random state changes no picture and is left as it was."""
     import torch
 
-    recipes = recipes_for(backend, model_folder("sd"), scheduler="Euler a")
-    first = paint(backend, recipes)
+    recipes = recipes_for(painter, model_folder("sd"), scheduler="Euler a")
+    first = paint(painter, recipes)
     torch.randn(5)
     state = torch.get_rng_state()
-    second = paint(backend, recipes)
+    second = paint(painter, recipes)
     np.testing.assert_array_equal(first, second)
     assert torch.equal(torch.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("available", [3, 6])
 def test_an_odd_number_of_processors_does_not_break_the_lock(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], available: int
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], available: int
 ) -> None:
     """Three threads would cut four pictures in different places; by itself it takes two.
 
@@ -174,12 +169,12 @@ def test_an_odd_number_of_processors_does_not_break_the_lock(
     """
     import torch
 
-    recipe = recipes_for(backend, model_folder("flux"))
+    recipe = recipes_for(painter, model_folder("flux"))
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(available)
-        passport = backend.prepare(recipe[0], Placement())
-        report = backend.probe(recipe[0], Placement(), SilentWatch())
+        passport = painter.prepare(recipe[0], Placement())
+        report = painter.probe(recipe[0], Placement(), SilentWatch())
     finally:
         torch.set_num_threads(before)
     assert passport.threads in {2, 4}
@@ -187,11 +182,11 @@ def test_an_odd_number_of_processors_does_not_break_the_lock(
 
 
 def test_unclip_takes_a_mix_of_noises_and_keeps_its_lock(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """Its pipeline names all arguments where it draws its noise, which once ended the run."""
-    plain, *others = recipes_for(backend, model_folder("stable-unclip"))
+    plain, *others = recipes_for(painter, model_folder("stable-unclip"))
     mixed = plain.replace(noise_mix=({"seed": 5, "weight": 0.5},))
-    alone = paint(backend, [mixed])[0]
-    assert not np.array_equal(alone, paint(backend, [plain])[0])
-    np.testing.assert_array_equal(paint(backend, [*others[:3], mixed])[3], alone)
+    alone = paint(painter, [mixed])[0]
+    assert not np.array_equal(alone, paint(painter, [plain])[0])
+    np.testing.assert_array_equal(paint(painter, [*others[:3], mixed])[3], alone)

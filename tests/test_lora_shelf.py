@@ -46,7 +46,7 @@ def refused(call: Callable[..., object], *arguments: object) -> str:
     return caught.value.code
 
 
-def described(folder: Path, said: dict[str, object]) -> LoraItem:
+def described(folder: Path, said: dict[str, str]) -> LoraItem:
     path = folder / "fox.safetensors"
     path.write_bytes(lora_bytes(said))
     return describe_lora(path)

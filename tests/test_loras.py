@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from lora_files import kohya_layer, save_lora
-from painting import PLACEMENT, one_thread
+from painting import PLACEMENT, check_bundle_reproduced, claims_of, one_thread
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from sweeping import rest_swept
@@ -29,7 +26,7 @@ from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.studio import Studio
-from seedgrid.verify import claim_of, verify
+from seedgrid.verify import verify
 from seedgrid.web.serializers.place import write_fields
 
 peft = pytest.importorskip("peft")
@@ -126,11 +123,8 @@ def test_scales_vary_on_one_seed_and_are_verified(
     np.testing.assert_array_equal(np.asarray(finals[0].image), np.asarray(bare.image))
     plain = plain_call(model_folder("sd"), ["a fox"] * 4, [(path, 1.5)])
     np.testing.assert_array_equal(np.asarray(finals[2].image), np.asarray(plain[3]))
-    claims = [
-        claim_of(each.id, np.asarray(each.image), each.recipe, each.passport)
-        for each in (grid[1], *finals)
-    ]
-    assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
+    verdicts = verify(claims_of(grid[1], *finals), studio.backend)
+    assert {found.verdict for found in verdicts} == {"identical"}
     assert f"<lora:{path.stem}:0.8>" in parameters_text(grid[0].recipe)
 
 
@@ -142,13 +136,8 @@ def test_a_bundle_brings_its_loras_along(
 ) -> None:
     """Its script makes the pictures again with diffusers and peft alone."""
     grid = studio.grid("a fox", "0-1", loras=[f"{lora('sd', 1)}=0.7"], **SMALL)
-    bundle = tmp_path / "art.zip"
-    write_bundle(list(grid), bundle, model=model_folder("sd"))
-    with zipfile.ZipFile(bundle) as members:
-        members.extractall(tmp_path / "art")
-    command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("all identical\n"), done.stderr
+    write_bundle(list(grid), tmp_path / "art.zip", model=model_folder("sd"))
+    check_bundle_reproduced(tmp_path / "art.zip")
 
 
 def test_what_does_not_fit_is_refused(studio: Studio, lora: Callable[[str, int], Path]) -> None:

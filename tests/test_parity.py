@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,7 @@ from typing import Any
 import diffusers
 import numpy as np
 import pytest
-from painting import PLACEMENT, paint, plain_call, recipes_for
+from painting import PLACEMENT, check_bundle_reproduced, paint, plain_call, recipes_for
 from sweeping import rest_swept
 
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -73,11 +70,6 @@ SCHEDULERS: dict[str, Callable[[Any], Any]] = {
 USUAL = ("DDIM", "Euler a", "Heun", "DPM++ 2M SDE Karras", "DPM++ SDE", "UniPC")
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
@@ -91,13 +83,13 @@ def backend() -> DiffusersBackend:
     ],
 )
 def test_a_grid_equals_the_plain_call(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
     """Four seeds in one batch give the pictures of `pipe(prompts, generator=[…])`."""
     folder = model_folder(name)
-    recipes = recipes_for(backend, folder, dtype=dtype)
+    recipes = recipes_for(painter, folder, dtype=dtype)
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
-    np.testing.assert_array_equal(paint(backend, recipes), expected)
+    np.testing.assert_array_equal(paint(painter, recipes), expected)
 
 
 @pytest.mark.sweep
@@ -122,40 +114,36 @@ def test_stable_diffusion_3_paints_without_its_t5(
         for ours, theirs in zip(grid, plain, strict=True):
             np.testing.assert_array_equal(np.asarray(ours.image), theirs)
         write_bundle([*grid, *begun], tmp_path / "art.zip", model=folder)
-    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
-        bundle.extractall(tmp_path / "art")
-    command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("all identical\n"), done.stderr
+    check_bundle_reproduced(tmp_path / "art.zip")
 
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "sdxl", "sd3", "pixart"], ["sd", "sd3"]))
 def test_negative_prompts_equal_the_plain_call(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """A negative prompt reaches the picture as it does in diffusers."""
     folder = model_folder(name)
-    recipes = recipes_for(backend, folder, negative_prompt="blurry, low quality")
+    recipes = recipes_for(painter, folder, negative_prompt="blurry, low quality")
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
-    np.testing.assert_array_equal(paint(backend, recipes), expected)
+    np.testing.assert_array_equal(paint(painter, recipes), expected)
 
 
 @pytest.mark.parametrize("scheduler", rest_swept(SCHEDULERS, USUAL))
 def test_every_scheduler_equals_the_plain_call(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
 ) -> None:
     """The name of a scheduler means what it means in diffusers' documentation."""
     folder = model_folder("sd")
-    recipes = recipes_for(backend, folder, scheduler=scheduler, num_inference_steps=5)
+    recipes = recipes_for(painter, folder, scheduler=scheduler, num_inference_steps=5)
     expected = plain_call(folder, recipes, scheduler=SCHEDULERS[scheduler])
-    np.testing.assert_array_equal(paint(backend, recipes), expected)
+    np.testing.assert_array_equal(paint(painter, recipes), expected)
 
 
 def test_the_table_of_names_is_covered(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """No scheduler is on offer for Stable Diffusion that the test above does not check."""
-    assert set(backend.card(str(model_folder("sd"))).schedulers) == set(SCHEDULERS)
+    assert set(painter.card(str(model_folder("sd"))).schedulers) == set(SCHEDULERS)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +155,11 @@ def test_the_table_of_names_is_covered(
 )
 @pytest.mark.parametrize("model", rest_swept(["sd3", "flux", "sana"], ["sd3"]))
 def test_flow_schedulers_equal_the_plain_call(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], model: str, name: str, make: Any
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], model: str, name: str, make: Any
 ) -> None:
     """A flow's other solvers are set as diffusers' documentation sets them."""
     folder = model_folder(model)
-    recipes = recipes_for(backend, folder, scheduler=name, num_inference_steps=5)
+    recipes = recipes_for(painter, folder, scheduler=name, num_inference_steps=5)
 
     def scheduler(config: Any) -> Any:
         return make.from_config(
@@ -182,14 +170,14 @@ def test_flow_schedulers_equal_the_plain_call(
         )
 
     expected = plain_call(folder, recipes, scheduler=scheduler, **EXTRA.get(model, {}))
-    np.testing.assert_array_equal(paint(backend, recipes), expected)
+    np.testing.assert_array_equal(paint(painter, recipes), expected)
 
 
 def test_ddim_on_a_ddpm_model_equals_the_guides_pipeline(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """The guide runs a DDPM checkpoint through `DDIMPipeline`: scheduler DDIM does the same."""
     folder = model_folder("ddpm")
-    recipes = recipes_for(backend, folder, scheduler="DDIM", num_inference_steps=2)
+    recipes = recipes_for(painter, folder, scheduler="DDIM", num_inference_steps=2)
     expected = plain_call(folder, recipes, scheduler=diffusers.DDIMScheduler.from_config)
-    np.testing.assert_array_equal(paint(backend, recipes), expected)
+    np.testing.assert_array_equal(paint(painter, recipes), expected)

@@ -26,11 +26,6 @@ def test_no_field_of_it_is_left_empty() -> None:
         assert getattr(passport, name), name
 
 
-def test_two_passports_of_one_machine_are_equal() -> None:
-    """Nothing in it changes from moment to moment."""
-    assert current_passport(CPU, Placement()) == current_passport(CPU, Placement())
-
-
 def test_it_tells_the_determinism_in_force_not_the_one_asked_for() -> None:
     """What it says inside the strict context differs from what it says outside."""
     with determinism("strict"):
@@ -67,12 +62,6 @@ def test_placement_is_part_of_it() -> None:
     ]
     digests = {current_passport(CPU, placement).digest for placement in placements}
     assert len(digests | {plain.digest}) == len(placements) + 1
-
-
-def test_previews_are_not() -> None:
-    """Looking on does not change a picture."""
-    watched = current_passport(CPU, Placement(previews=True))
-    assert watched == current_passport(CPU, Placement(previews=False))
 
 
 def test_instruction_limits_are_those_of_the_start() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
-
-
-@pytest.fixture
-def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        yield studio
 
 
 @pytest.fixture

@@ -25,11 +25,6 @@ from seedgrid.studio import Studio
 pytestmark = pytest.mark.usefixtures("forgetful")
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 @pytest.fixture
 def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No probe remembers one before it."""
@@ -37,65 +32,65 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def recipe(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> Recipe:
-    return recipes_for(backend, model_folder("sd"), num_inference_steps=6)[0]
+def recipe(painter: DiffusersBackend, model_folder: Callable[[str], Path]) -> Recipe:
+    return recipes_for(painter, model_folder("sd"), num_inference_steps=6)[0]
 
 
 def probed(
-    backend: DiffusersBackend, recipe: Recipe, placement: Placement = PLACEMENT
+    painter: DiffusersBackend, recipe: Recipe, placement: Placement = PLACEMENT
 ) -> ProbeReport:
-    return backend.probe(recipe, placement, SilentWatch())
+    return painter.probe(recipe, placement, SilentWatch())
 
 
 @pytest.mark.parametrize("name", LEAKS)
 def test_a_planted_leak_is_found(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
+    painter: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Whatever real projects do over a batch, in any part: the lock is not said to hold."""
-    LEAKS[name](backend.load(recipe, PLACEMENT), monkeypatch)
-    report = probed(backend, recipe)
+    LEAKS[name](painter.load(recipe, PLACEMENT), monkeypatch)
+    report = probed(painter, recipe)
     assert any(not check.holds for check in report.checks if check.lock_width == 4)
 
 
 @pytest.mark.parametrize("name", OF_WEIGHTS)
 def test_a_leak_of_a_neighbours_weights_is_found(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
+    painter: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Words that weigh nothing themselves are tested beside such as weigh much and little."""
-    OF_WEIGHTS[name](backend.load(recipe, PLACEMENT), monkeypatch)
-    assert not probed(backend, recipe.replace(weights=True)).holds
+    OF_WEIGHTS[name](painter.load(recipe, PLACEMENT), monkeypatch)
+    assert not probed(painter, recipe.replace(weights=True)).holds
 
 
 @pytest.mark.parametrize("name", NOT_FOUND)
 def test_what_docs_lock_md_calls_missed_is_missed(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
+    painter: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """A scale that the process keeps for good, and a cache whose threshold no step comes under."""
-    NOT_FOUND[name](backend.load(recipe, PLACEMENT), monkeypatch)
-    assert probed(backend, recipe).holds
+    NOT_FOUND[name](painter.load(recipe, PLACEMENT), monkeypatch)
+    assert probed(painter, recipe).holds
 
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_sound_family_is_refused(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
     """The real probe on real pipelines, one of each family."""
-    report = probed(backend, recipes_for(backend, model_folder(name), dtype=dtype)[0])
+    report = probed(painter, recipes_for(painter, model_folder(name), dtype=dtype)[0])
     assert report.holds, report.checks
     assert all(check.compared > 0 for check in report.checks)
 
 
 @pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
 def test_starts_and_tiles_are_no_reason_to_refuse(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
 ) -> None:
     """A picture that begins from another with little strength, decoded in tiles."""
     starts.know(tmp_path)
     start = starts.keep(tmp_path, np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8))
-    recipe = recipes_for(backend, model_folder(name), num_inference_steps=20)[0]
+    recipe = recipes_for(painter, model_folder(name), num_inference_steps=20)[0]
     report = probed(
-        backend,
+        painter,
         recipe.replace(start=start, strength=0.1),
         Placement(device="cpu", threads=1, vae_tiling=True),
     )
@@ -106,23 +101,23 @@ def test_starts_and_tiles_are_no_reason_to_refuse(
     ("scheduler", "width"), [("Euler a", 1), ("DPM++ 2M SDE", 2), ("Heun", 2), ("UniPC", 8)]
 )
 def test_other_widths_and_schedulers_are_tested_as_they_are(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], width: int, scheduler: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], width: int, scheduler: str
 ) -> None:
     """Schedulers with a state, with draws of their own and with two calls a step."""
-    recipe = recipes_for(backend, model_folder("sd"), lock_width=width, scheduler=scheduler)[0]
+    recipe = recipes_for(painter, model_folder("sd"), lock_width=width, scheduler=scheduler)[0]
     mixed = recipe.replace(
         negative_prompt="blurry", noise_mix=(NoiseShare(seed=3, weight=0.1),), weights=True
     )
-    report = probed(backend, mixed)
+    report = probed(painter, mixed)
     assert (report.holds, report.tested_width) == (True, width)
 
 
-def test_the_probe_leaves_no_trace(backend: DiffusersBackend, recipe: Recipe) -> None:
+def test_the_probe_leaves_no_trace(painter: DiffusersBackend, recipe: Recipe) -> None:
     """Pictures after it are those before it."""
-    before = paint(backend, [recipe])[0]
-    probed(backend, recipe)
-    np.testing.assert_array_equal(paint(backend, [recipe])[0], before)
-    pipeline = backend.load(recipe, PLACEMENT)
+    before = paint(painter, [recipe])[0]
+    probed(painter, recipe)
+    np.testing.assert_array_equal(paint(painter, [recipe])[0], before)
+    pipeline = painter.load(recipe, PLACEMENT)
     assert "decode" not in vars(pipeline.vae)
     assert not pipeline.unet._forward_hooks
     assert not pipeline.unet._forward_pre_hooks
@@ -130,14 +125,14 @@ def test_the_probe_leaves_no_trace(backend: DiffusersBackend, recipe: Recipe) ->
 
 @pytest.mark.parametrize("steps", [1, 4, 20])
 def test_it_costs_at_most_two_grids_of_four_steps(
-    backend: DiffusersBackend,
+    painter: DiffusersBackend,
     model_folder: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
     steps: int,
 ) -> None:
     """However many steps are asked for; a guided batch of four has eight rows a step."""
-    recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=steps)[0]
-    pipeline, rows = backend.load(recipe, PLACEMENT), {"denoised": 0, "decoded": 0}
+    recipe = recipes_for(painter, model_folder("sd"), num_inference_steps=steps)[0]
+    pipeline, rows = painter.load(recipe, PLACEMENT), {"denoised": 0, "decoded": 0}
 
     def count(name: str) -> Callable[..., None]:
         def hook(_module: object, args: Sequence[torch.Tensor], *_: object) -> None:
@@ -147,55 +142,55 @@ def test_it_costs_at_most_two_grids_of_four_steps(
 
     on_output(pipeline.unet, monkeypatch, count("denoised"))
     on_output(pipeline.vae.decoder, monkeypatch, count("decoded"))
-    assert probed(backend, recipe).holds
+    assert probed(painter, recipe).holds
     assert rows == {"denoised": 2 * min(steps, 4) * 8, "decoded": 2 * 4}
 
 
 def test_where_the_lock_does_not_hold_a_smaller_batch_is_offered(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next request has a width that is tight; an unusual placement is no reason."""
     folder = model_folder("sd")
-    recipe = recipes_for(backend, folder, lock_width=4)[0]
-    LEAKS["denoiser: the last slot"](backend.load(recipe, PLACEMENT), monkeypatch)
-    assert probed(backend, recipe).tested_width == 1
-    assert _usual_width(backend, folder) == 4
+    recipe = recipes_for(painter, folder, lock_width=4)[0]
+    LEAKS["denoiser: the last slot"](painter.load(recipe, PLACEMENT), monkeypatch)
+    assert probed(painter, recipe).tested_width == 1
+    assert _usual_width(painter, folder) == 4
     with one_thread():
-        LEAKS["denoiser: the last slot"](backend.load(recipe, Placement()), monkeypatch)
-        report = probed(backend, recipe, Placement())
-    assert _usual_width(backend, folder) == report.tested_width == 1
-    assert _usual_width(backend, model_folder("lcm")) == 4
+        LEAKS["denoiser: the last slot"](painter.load(recipe, Placement()), monkeypatch)
+        report = probed(painter, recipe, Placement())
+    assert _usual_width(painter, folder) == report.tested_width == 1
+    assert _usual_width(painter, model_folder("lcm")) == 4
 
 
-def _usual_width(backend: DiffusersBackend, folder: Path) -> int:
+def _usual_width(painter: DiffusersBackend, folder: Path) -> int:
     """The width of new pictures, when nobody asks for one."""
     request = Request(prompt="a fox", seeds=(1,))
-    return Studio(str(folder), backend=backend).resolve(request)[0].lock_width
+    return Studio(str(folder), backend=painter).resolve(request)[0].lock_width
 
 
 def test_what_never_repeats_is_told(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    painter: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At width 1 what is left to check is that a picture repeats; width 0 says that it does not."""
-    LEAKS["noise: the process's own"](backend.load(recipe, PLACEMENT), monkeypatch)
-    assert probed(backend, recipe).tested_width == 0
+    LEAKS["noise: the process's own"](painter.load(recipe, PLACEMENT), monkeypatch)
+    assert probed(painter, recipe).tested_width == 0
 
 
 def test_a_picture_of_nan_proves_nothing(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    painter: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever leaks into NaN is NaN: such a probe is refused."""
 
     def nothing(_module: Any, _args: Any, _kwargs: Any, output: Any) -> Any:
         return (output[0] * torch.nan, *output[1:])
 
-    on_output(backend.load(recipe, PLACEMENT).unet, monkeypatch, nothing)
+    on_output(painter.load(recipe, PLACEMENT).unet, monkeypatch, nothing)
     with pytest.raises(RunError, match="NaN"):
-        probed(backend, recipe)
+        probed(painter, recipe)
 
 
 def test_guidance_on_and_off_are_tests_of_their_own(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    painter: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guidance decides how many rows there are: a leak without it is not covered by one with it."""
 
@@ -203,13 +198,13 @@ def test_guidance_on_and_off_are_tests_of_their_own(
         rows = output[0]
         return output if len(rows) > 4 else (rows + rows.mean(dim=0) * 1e-6, *output[1:])
 
-    on_output(backend.load(recipe, PLACEMENT).unet, monkeypatch, leak)
-    assert probed(backend, recipe).holds
-    assert not probed(backend, recipe.replace(guidance_scale=1.0)).holds
+    on_output(painter.load(recipe, PLACEMENT).unet, monkeypatch, leak)
+    assert probed(painter, recipe).holds
+    assert not probed(painter, recipe.replace(guidance_scale=1.0)).holds
 
 
 def test_it_gives_way_between_two_calls_of_the_denoiser(
-    backend: DiffusersBackend, recipe: Recipe
+    painter: DiffusersBackend, recipe: Recipe
 ) -> None:
     """Somebody wants to paint: nothing is computed any more, and half a test is not remembered."""
 
@@ -223,6 +218,6 @@ def test_it_gives_way_between_two_calls_of_the_denoiser(
 
     watch = Wish()
     with pytest.raises(RunCancelled):
-        backend.probe(recipe, PLACEMENT, watch)
+        painter.probe(recipe, PLACEMENT, watch)
     assert watch.num_asked == 7
-    assert not probed(backend, recipe).remembered
+    assert not probed(painter, recipe).remembered

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from painting import PLACEMENT, paint, recipes_for
+from painting import PLACEMENT, check_reproduced, paint, recipes_for
 from safetensors.numpy import load_file
 
 from seedgrid.core.errors import InputError, ModelError
@@ -75,9 +73,7 @@ def test_int8_is_verified_in_the_studio_and_by_the_script(tmp_path: Path) -> Non
         assert verdict.verdict == "identical"
     program = tmp_path / "reproduce.py"
     program.write_text(script(entries), encoding="utf-8")
-    run = [sys.executable, str(program), "--model", str(BUNDLED)]
-    done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.stdout.count("identical  seed") == 2, done.stdout + done.stderr
+    check_reproduced(program, "--model", BUNDLED)
 
 
 def test_what_is_stored_by_sdnq_is_what_int8_makes(
@@ -107,9 +103,7 @@ def test_a_gguf_file_in_a_models_folder_is_its_transformer(
         entries = studio.grid("a fox", "1", num_inference_steps=2, width=64, height=64)
     program = tmp_path / "reproduce.py"
     program.write_text(script(entries), encoding="utf-8")
-    run = [sys.executable, str(program), "--model", str(gguf_folder)]
-    done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.stdout.count("identical  seed") == 1, done.stdout + done.stderr
+    check_reproduced(program, "--model", gguf_folder)
 
 
 def test_a_damaged_gguf_file_is_said_to_be(backend: DiffusersBackend, gguf_folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +23,6 @@ from seedgrid.export.sheets import (
 from seedgrid.library import Library
 
 COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
 
 
 def add(library: Library, colour: tuple[int, int, int], **changes: object) -> Entry:
@@ -87,14 +81,6 @@ def test_four_pictures_make_two_by_two() -> None:
     assert sheet.size == (8, 4)
     assert [sheet.getpixel(place) for place in ((0, 0), (4, 0), (0, 2), (4, 2))] == list(COLOURS)
     assert make_grid(images, count=4).tobytes() == sheet.tobytes()
-
-
-def test_a_grid_is_drawn_in_its_order(library: Library) -> None:
-    """Four cells, two by two, the first one at the top left."""
-    page = drawn(a_grid(library))
-
-    assert colours_of(page) == list(COLOURS)
-    assert page.width == 2 * 256 + 60
 
 
 def test_a_lineage_shows_its_rounds_and_who_was_chosen(library: Library) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +11,7 @@ import diffusers
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, one_thread
+from painting import PLACEMENT, check_bundle_reproduced, check_reproduced, claims_of, one_thread
 from PIL import Image
 from sweeping import rest_swept
 
@@ -29,7 +26,7 @@ from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.verify import claim_of, verify
+from seedgrid.verify import verify
 
 PIPELINES = {
     "sd": "StableDiffusionImg2ImgPipeline",
@@ -38,18 +35,6 @@ PIPELINES = {
     "flux": "FluxImg2ImgPipeline",
     "lcm": "LatentConsistencyModelImg2ImgPipeline",
 }
-
-# In one new process, since importing diffusers takes longer than all that they do with it.
-ONE_AFTER_THE_OTHER = """
-import runpy, sys
-_, model, *programs = sys.argv
-for program in programs:
-    sys.argv = [program, "--model", model]
-    try:
-        runpy.run_path(program, run_name="__main__")
-    except SystemExit as end:
-        assert not end.code, end.code
-"""
 
 
 @pytest.fixture
@@ -100,11 +85,8 @@ def test_a_grid_from_a_picture_equals_the_plain_call(
         assert [final.recipe.start for final in finals] == [grid[2].recipe.start] * 2
         plain = plain_start(folder, PIPELINES[name], [finals[1].recipe] * 4, photo)
         np.testing.assert_array_equal(np.asarray(finals[1].image), np.asarray(plain[0]))
-        claims = [
-            claim_of(each.id, np.asarray(each.image), each.recipe, each.passport)
-            for each in (grid[0], *finals)
-        ]
-        assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
+        verdicts = verify(claims_of(grid[0], *finals), studio.backend)
+        assert {found.verdict for found in verdicts} == {"identical"}
 
 
 @pytest.mark.sweep
@@ -118,12 +100,8 @@ def test_an_exported_bundle_holds_the_start(
         entries = list(studio.grid("a fox", "0-1", start=photo, **size))
         write_bundle(entries, tmp_path / "art.zip", model=folder)
         (tmp_path / "alone.py").write_text(script(entries))
-    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
-        bundle.extractall(tmp_path / "art")
-    both = [tmp_path / "art" / "reproduce.py", tmp_path / "alone.py"]
-    command = [sys.executable, "-c", ONE_AFTER_THE_OTHER, folder, *both]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.count("all identical\n") == 2, done.stderr
+    check_bundle_reproduced(tmp_path / "art.zip")
+    check_reproduced(tmp_path / "alone.py", "--model", folder)
     elsewhere = Library(tmp_path / "elsewhere")
     taken = list(take_in(elsewhere, [tmp_path / "art.zip"]))
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]

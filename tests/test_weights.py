@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from painting import one_thread, paint, recipes_for
+from painting import check_bundle_reproduced, one_thread, paint, recipes_for
 
 from seedgrid.core.advice import advise
 from seedgrid.core.errors import InputError
@@ -36,12 +33,9 @@ PROMPTS = ("a (red:1.3) fox", "a [red] ((fox))", "a red fox", "(a red fox:0.5), 
         ("an (important) word", [("an ", 1.0), ("important", 1.1), (" word", 1.0)]),
         ("(unbalanced", [("unbalanced", 1.1)]),
         (r"\(literal\]", [("(literal]", 1.0)]),
-        ("(unnecessary)(parens)", [("unnecessaryparens", 1.1)]),
         ("a [red] fox", [("a ", 1.0), ("red", 1 / 1.1), (" fox", 1.0)]),
-        ("((fox))", [("fox", 1.1 * 1.1)]),
         ("(a (b:2):0.5)", [("a ", 0.5), ("b", 1.0)]),
         ("(8:30 pm)", [("8:30 pm", 1.1)]),
-        ("(fox:)", [("fox:", 1.1)]),
         ("a ) b ]", [("a ) b ]", 1.0)]),
         ("", []),
     ],
@@ -62,11 +56,6 @@ def test_any_text_can_be_read(text: str) -> None:
         assert len(plain_words(text)) <= len(text)
 
 
-@pytest.fixture(scope="module")
-def backend() -> DiffusersBackend:
-    return DiffusersBackend()
-
-
 def weighed(pipe: Any, embeddings: torch.Tensor, weights: list[dict[str, float]]) -> torch.Tensor:
     """Weigh letters by hand: the small models' tokenizer has a token for each."""
     rows = []
@@ -84,16 +73,16 @@ def weighed(pipe: Any, embeddings: torch.Tensor, weights: list[dict[str, float]]
 
 @pytest.mark.parametrize("name", ["sd", "sdxl", "lcm"])
 def test_weighed_pictures_are_those_of_a_plain_call(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """Bit for bit `pipe(prompt_embeds=…)`, with embeddings that were weighed by hand."""
     folder = model_folder(name)
-    plain = recipes_for(backend, folder)
+    plain = recipes_for(painter, folder)
     recipes = [
         recipe.model_copy(update={"weights": True, "prompt": prompt})
         for recipe, prompt in zip(plain, PROMPTS, strict=True)
     ]
-    painted = paint(backend, recipes)
+    painted = paint(painter, recipes)
     pipe = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
     pipe.set_progress_bar_config(disable=True)
     words = ["a red fox", "a red fox", "a red fox", "a red fox, artsy"]
@@ -125,7 +114,7 @@ def test_weighed_pictures_are_those_of_a_plain_call(
         ).images
     for picture, image in zip(painted, images, strict=True):
         assert np.array_equal(picture, (image * 255).round().astype(np.uint8))
-    unweighed = paint(backend, [each.model_copy(update={"prompt": "a red fox"}) for each in plain])
+    unweighed = paint(painter, [each.model_copy(update={"prompt": "a red fox"}) for each in plain])
     assert np.array_equal(unweighed[2], painted[2])
     assert not np.array_equal(unweighed[0], painted[0])
 
@@ -140,28 +129,23 @@ def test_the_bundles_script_weighs_words_too(
     with Studio(str(folder), tmp_path / "library") as studio:
         grid = studio.grid(PROMPTS[0], "0-1", weights=True, negative_prompt="(z:2) a", **small)
         assert "weights" not in studio.resolve(Request(prompt="a"))[0].model_dump()
-    bundle = tmp_path / "art.zip"
-    write_bundle(list(grid), bundle, model=folder)
-    with zipfile.ZipFile(bundle) as members:
-        members.extractall(tmp_path / "art")
-    command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("all identical\n"), done.stderr
+    write_bundle(list(grid), tmp_path / "art.zip", model=folder)
+    check_bundle_reproduced(tmp_path / "art.zip")
 
 
 def test_a_model_that_reads_words_otherwise_refuses(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """SD3 and Flux read with T5 as well, whose rows are not CLIP's."""
     for name in ("sd3", "flux"):
-        card = backend.card(str(model_folder(name)))
+        card = painter.card(str(model_folder(name)))
         with pytest.raises(InputError, match="cannot weigh words"):
             resolve(Request(prompt="a (red:1.3) fox", weights=True), card)
 
 
-def test_brackets_without_the_switch_are_told(backend: DiffusersBackend) -> None:
+def test_brackets_without_the_switch_are_told(painter: DiffusersBackend) -> None:
     """Whoever comes from elsewhere expects them to weigh."""
-    card = backend.card("bundled")
+    card = painter.card("bundled")
     told = advise(Request(prompt="a (cat:1.3)"), card)
     assert "weights_off" in [each.notice.code for each in told]
     assert not advise(Request(prompt="a (cat:1.3)", weights=True), card)

@@ -18,7 +18,7 @@ from seedgrid.export.sheets import is_sheet
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.studio.pictures import is_id
-from seedgrid.verify.comparison import compare_pixels
+from seedgrid.verify.comparison import compare_pixels, figures_of
 
 Picture = Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")]
 Differences = dict[str, tuple[Any, Any]]
@@ -90,12 +90,8 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences
 
 def _compare_pixels(first: Path, second: Path) -> dict[str, Any]:
     """Return the largest difference, PSNR and how many differ; None for other sizes."""
-    found = compare_pixels(png.read_pixels(first), png.read_pixels(second))
-    return {
-        "max_abs_diff": found.max_abs_diff if found else None,
-        "psnr_db": found.psnr_db if found else None,
-        "differing_pixels": found.differing_pixels if found else None,
-    }
+    figures = figures_of(compare_pixels(png.read_pixels(first), png.read_pixels(second)))
+    return {name: figure for name, figure in figures.items() if name != "where"}
 
 
 def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any JSON value)

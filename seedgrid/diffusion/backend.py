@@ -212,8 +212,7 @@ MAX_THREADS: Final = 256
 def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
     """Return the placement under which a passport was made.
 
-    Returns:
-        A placement; what the passport does not know, or knows wrongly, is as usual.
+    What the passport does not know, or knows wrongly, is as usual.
     """
     threads = passport.threads if 0 < passport.threads <= MAX_THREADS else None
     offload = passport.offload if passport.offload in get_args(Offload) else "none"

@@ -57,11 +57,7 @@ def determinism(level: Determinism) -> Iterator[None]:
 
 @contextmanager
 def restored(states: Sequence[tuple[str, str]]) -> Iterator[None]:
-    """Set switches as `in_force` once told them, and put them back.
-
-    Args:
-        states: Names and values; unknown names and values of another kind are left out.
-    """
+    """Set switches as `in_force` once told them, and put them back; strange ones are left out."""
     texts = dict(states)
     now = {switch.name: switch.read() for switch in _switches() if switch.name in texts}
     with _held({name: _parsed(texts[name], like=value) for name, value in now.items()}):
@@ -227,12 +223,7 @@ _KERNELS: Final = {
 
 @contextmanager
 def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
-    """Compute in the block as a recipe and a placement say.
-
-    Raises:
-        InputError: `attention_unknown`.
-        DeviceError: As `determinism`.
-    """
+    """Compute in the block as a recipe and a placement say."""
     if placement.attention not in ATTENTION_NAMES:
         choices = ", ".join(ATTENTION_NAMES)
         raise InputError(

@@ -69,11 +69,9 @@ class DiffusersBackend:
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
-
-        def prepare() -> Passport:
-            return self._prepare(recipe, placement, watch)
-
-        return self._within_memory(prepare, recipe, placement, Unwatched())
+        return self._within_memory(
+            lambda: self._prepare(recipe, placement, watch), recipe, placement, Unwatched()
+        )
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -86,11 +84,10 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-
-        def paint() -> tuple[Outcome, ...]:
-            return tuple(outcome for outcome, _ in self._paint(recipes, placement, watch))
-
-        return self._within_memory(paint, first, placement, watch)
+        painted = self._within_memory(
+            lambda: self._paint(recipes, placement, watch), first, placement, watch
+        )
+        return tuple(outcome for outcome, _ in painted)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
@@ -170,9 +167,6 @@ class DiffusersBackend:
         """Return the ways of what recipes follow; what is not remembered is painted first.
 
         And what the batch is to tell of its steps, which come after those.
-
-        Raises:
-            RunError: Of a parent that came to nothing.
         """
         if not any(recipe.parent for recipe in recipes):
             return {}, watch

@@ -31,9 +31,12 @@ def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
             fit; `lora_partly`: diffusers would leave a part of it out; `lora_peft`: the package
             that it wants for them is not there.
     """
+    from diffusers.utils import is_peft_available
+
     if not recipe.loras:
         return
-    _check_peft()
+    if not is_peft_available():
+        raise InputError("lora_peft", field="prompt")
     if not hasattr(pipeline, "load_lora_weights"):
         raise InputError("lora_family", field="prompt", value=recipe.model.id)
     for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
@@ -69,13 +72,6 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
 def _adapter(place: int) -> str:
     """Return what peft calls the LoRA at a place; a file's own name may be no name to it."""
     return f"lora_{place}"
-
-
-def _check_peft() -> None:
-    from diffusers.utils import is_peft_available
-
-    if not is_peft_available():
-        raise InputError("lora_peft", field="prompt")
 
 
 @contextmanager

@@ -91,18 +91,10 @@ class PartWatch:
         self._watch.freed()
 
 
-FindWay = Callable[[Recipe], Way | None]
-
-
 def missing_parents(
-    recipes: Sequence[Recipe], find: FindWay, order: int
+    recipes: Sequence[Recipe], find: Callable[[Recipe], Way | None], order: int
 ) -> tuple[dict[str, Way], list[tuple[list[Recipe], int]]]:
     """Sort the parents of recipes into those whose ways are known and those to paint first.
-
-    Args:
-        recipes: Of one batch.
-        find: What is remembered of a recipe.
-        order: Of their scheduler.
 
     Returns:
         Ways by the ids of recipes; and batches of parents, each with how many steps of it are

@@ -32,7 +32,7 @@ from seedgrid.models.digests import states
 from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.loras import recorded_lora
-from seedgrid.models.schedulers import TABLE, min_steps
+from seedgrid.models.schedulers import TABLE, min_steps, names_for
 from seedgrid.storage import starts
 
 MAX_LOADED: Final = 2
@@ -68,13 +68,11 @@ class Loaded:
         Raises:
             InputError: The scheduler, the number of steps or a start is nothing for this model.
             PictureError: `start_missing`.
-            ModelError: `compiled_unsupported`.
         """
         entry = TABLE.get(recipe.scheduler)
         family = self.files.family
         if entry is None or family.sampling not in entry.samplings:
-            fitting = (name for name, item in TABLE.items() if family.sampling in item.samplings)
-            choices = ", ".join(fitting)
+            choices = ", ".join(names_for(family.sampling))
             raise InputError(
                 "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
             )

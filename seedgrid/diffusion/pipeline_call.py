@@ -86,14 +86,6 @@ def call_pipeline(
 ) -> PipelineOutput:
     """Call the pipeline with W cells, in each of the contexts, which are entered in order.
 
-    Args:
-        recipes: At most W of them.
-        loaded: Their model.
-        watch: Who is told.
-        contexts: Blocks around the call.
-        guide: What is followed, and what of the ways is wanted.
-        words: Of each recipe, where words are read alone.
-
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.
@@ -107,7 +99,7 @@ def call_pipeline(
     steering = Steering(cells, guide or Guide(), num_pictures=len(recipes))
     with _arithmetic_of(first):
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-        last_step = follow(scheduler, first, loaded, watch, steering, num_pictures=len(recipes))
+        follow(scheduler, first, loaded, watch, steering, num_pictures=len(recipes))
         pipeline = loaded.pipeline_for(first)
         pipeline.scheduler = scheduler
         scale_loras(loaded.pipeline, first)
@@ -134,7 +126,7 @@ def call_pipeline(
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return PipelineOutput(
-        latents=last_step.latents, images=output[0], withheld=withheld, ways=steering.ways
+        latents=steering.last, images=output[0], withheld=withheld, ways=steering.ways
     )
 
 

@@ -133,17 +133,14 @@ def expected_clean(state: StepState) -> torch.Tensor:
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
     """Prepare previews for a pipeline that was just loaded and is still on the CPU.
 
-    Args:
-        pipeline: Of diffusers.
-        files: What is known of its model.
-        now: Learn how latents look at once; otherwise with the first preview, for it costs a
-            second and some memory that a run without previews has no use for.
+    How latents look is learnt `now`, or with the first preview: it costs a second and some memory
+    that a run without previews has no use for.
     """
     vae = getattr(pipeline, "vae", None)
     if vae is None:
         return Preview(
             to_pixels=lambda pixels: pixels,
-            unpack=_as_they_are,
+            unpack=lambda latents, *_: latents,
             channels=pipeline.unet.config.in_channels,
             scale=1,
         )
@@ -158,10 +155,6 @@ def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Previ
         channels=channels,
         scale=scale,
     )
-
-
-def _as_they_are(latents: torch.Tensor, height: int, width: int) -> torch.Tensor:  # noqa: ARG001
-    return latents
 
 
 def _unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
@@ -202,11 +195,6 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     Two by two pixels for each latent one, by least squares: half of what the VAE would show, for
     a thousandth of its time. It learns from what the VAE itself makes of random latents, so it
     knows every VAE.
-
-    Args:
-        vae: Of any family.
-        channels: Of its latents.
-        latent_px: How many pixels of the picture a latent pixel stands for, along a side.
     """
     detail = min(_DETAIL, latent_px)
     latents = _sample_latents(channels)  # (4, C, 12, 12)

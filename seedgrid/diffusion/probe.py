@@ -75,12 +75,10 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
     short = recipe.model_copy(update={"num_inference_steps": steps, "strength": 1.0})
     for width in [recipe.lock_width, *(w for w in (8, 4, 2, 1) if w < recipe.lock_width)]:
         comparison = _Comparison(width)
-        holds = False
+        narrow = short.model_copy(update={"lock_width": width})
         try:
-            _paint_twice(
-                short.model_copy(update={"lock_width": width}), compute, watch, family, comparison
-            )
-            holds = True
+            _paint_twice(narrow, compute, watch, family, comparison)
+            tested_width = width
         except _LeakFound:
             pass
         except RunError as error:
@@ -88,8 +86,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
             if not checks or error.code != "picture_nan":
                 raise
         checks += comparison.checks()
-        if holds:
-            tested_width = width
+        if tested_width:
             break
     return ProbeReport(
         model=recipe.model.id,
@@ -167,11 +164,7 @@ class _Comparison:
         self._kept.append((part, rows))
 
     def compare(self, part: str, rows: list[torch.Tensor]) -> None:
-        """Compare what the second grid shows of a part.
-
-        Raises:
-            _LeakFound: A bit differs, or other shapes or another part were seen than before.
-        """
+        """Compare what the second grid shows of a part."""
         kept_part, kept = self._kept[self._next] if self._next < len(self._kept) else ("", [])
         self._next += 1
         if kept_part != part or [t.shape for t in kept] != [t.shape for t in rows]:
@@ -179,17 +172,10 @@ class _Comparison:
         before = self._checks.get(part)
         compared = (before.compared if before else 0) + sum(tensor.numel() for tensor in rows)
         unequal = [(a, b) for a, b in zip(rows, kept, strict=True) if not torch.equal(a, b)]
-        differing = sum(int((a != b).sum()) for a, b in unequal)
-        self._note(
-            part, compared, differing, max((_distance(*pair) for pair in unequal), default=0)
-        )
+        self._note(part, compared, sum(int((a != b).sum()) for a, b in unequal))
 
     def end(self, part: str) -> None:
-        """Make sure that all was seen again, and that this part was compared at all.
-
-        Raises:
-            _LeakFound: It was not.
-        """
+        """Make sure that all was seen again, and that this part was compared at all."""
         if self._next != len(self._kept):
             self._differs(BETWEEN)
         if part not in self._checks:
@@ -200,21 +186,16 @@ class _Comparison:
         return list(self._checks.values())
 
     def _differs(self, part: str) -> NoReturn:
-        self._note(part, 1, 1, torch.inf)
+        self._note(part, 1, 1)
         raise _LeakFound(part)
 
-    def _note(self, part: str, compared: int, differing: int, largest: float) -> None:
+    def _note(self, part: str, compared: int, differing: int) -> None:
         self._checks[part] = Check(
             name=part,
             lock_width=self._width,
             holds=not differing,
             differing=differing,
             compared=compared,
-            max_difference=largest if largest < torch.inf else None,
         )
         if differing:
             raise _LeakFound(part)
-
-
-def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    return float((one.double() - other.double()).abs().nan_to_num(nan=torch.inf).max())

@@ -27,7 +27,6 @@ class Check(Value):
         lock_width: The width it was tried at.
         holds: Whether every bit was equal.
         differing: How many values differed, of `compared`.
-        max_difference: The largest difference, in the values' own unit; None when it is no number.
     """
 
     name: str
@@ -35,7 +34,6 @@ class Check(Value):
     holds: bool
     differing: int
     compared: int
-    max_difference: Annotated[float, Field(ge=0)] | None
 
 
 class ProbeReport(Value):
@@ -48,7 +46,6 @@ class ProbeReport(Value):
         tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
             when not even a batch of one repeats.
         tested_at: UTC, ISO 8601.
-        method: What was done.
         remembered: It was not measured now, but before under the same passport.
     """
 
@@ -63,7 +60,6 @@ class ProbeReport(Value):
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str
-    method: str = "poisoned neighbours in two grids of at most four steps"
     remembered: bool = False
 
     @property
@@ -79,11 +75,7 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
 
 
 def newest_report(weights_sha256: str) -> ProbeReport | None:
-    """Return what the last probe of a model's batches found on this machine, however placed.
-
-    Args:
-        weights_sha256: Of the files that the model has now, whatever it is called.
-    """
+    """Return what the last probe of a model's batches found on this machine, however placed."""
     found = recall_values(_CACHE, ProbeReport)
     own = (each for each in found if each.weights_sha256 == weights_sha256 and each.asked_width > 1)
     return max(own, key=lambda each: each.tested_at, default=None)
@@ -96,9 +88,8 @@ def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
     """Say that pictures like this one were not tested here, or that their lock does not hold."""
-    if recipe.upscaler is not None:  # Made alone, and without noise.
-        return None
-    if recipe.is_portable:  # Its batch cannot show: docs/portable.md.
+    # The one is made alone, without noise; of the other its batch cannot show: docs/portable.md.
+    if recipe.upscaler is not None or recipe.is_portable:
         return None
     report = recall_report(recipe, passport)
     if report is None:
@@ -112,12 +103,7 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def advise(recipe: Recipe, report: ProbeReport) -> None:
-    """Have a smaller batch offered for this model from now on, if its lock does not hold here.
-
-    Args:
-        recipe: Of the kind that was probed.
-        report: Of a probe that was placed as pictures usually are.
-    """
+    """Have a smaller batch offered for this model from now on, if its lock does not hold here."""
     if report.holds:
         return
     model = f"{recipe.model.weights_sha256}|{recipe.dtype}"

@@ -73,8 +73,7 @@ def keep_freed_memory() -> bool:
     system fills the next one with zeros, page by page: a fifth of the time of a small model. One
     arena for all threads: the others cannot hold blocks above 64 MB and return each at once.
 
-    Returns:
-        Whether this system's C library can do it.
+    Returns whether this system's C library can do it.
     """
     if not sys.platform.startswith("linux"):
         return False

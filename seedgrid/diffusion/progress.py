@@ -25,12 +25,6 @@ from seedgrid.diffusion.way import Steering
 from seedgrid.portable import native
 
 
-class LastStep:
-    """What came out of the last step."""
-
-    latents: torch.Tensor
-
-
 def follow(
     scheduler: Any,
     recipe: Recipe,
@@ -39,16 +33,8 @@ def follow(
     steering: Steering,
     *,
     num_pictures: int,
-) -> LastStep:
-    """Make a scheduler tell `watch` of each of its steps, and steer it.
-
-    Args:
-        scheduler: Made for one call; it is changed in place.
-        recipe: The first of the batch.
-        loaded: The model that it drives.
-        watch: Who is told, and asked whether to go on.
-        steering: What it is given and gives in the place of its own.
-        num_pictures: How many rows of the batch are wanted; the rest is padding.
+) -> None:
+    """Make a scheduler, which serves one call, tell `watch` of its steps, and steer it.
 
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
@@ -56,7 +42,6 @@ def follow(
     """
     original = scheduler.step
     steering.order = scheduler.order
-    last_step = LastStep()
     number = 0
 
     # diffusers reads the signature to see whether a scheduler takes generators: wraps keeps it.
@@ -69,12 +54,16 @@ def follow(
         result = steering.result(original(model_output, timestep, sample, *args, **kwargs))
         number += 1
         total = max(number, _num_steps(scheduler, recipe, loaded))
-        last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample
-        state = _state(
-            scheduler,
-            recipe,
-            loaded,
-            (model_output, float(torch.as_tensor(timestep).flatten()[0]), sample),
+        time = float(torch.as_tensor(timestep).flatten()[0])
+        is_flow = loaded.files.family.sampling == "flow"
+        state = StepState(
+            scheduler=recipe.scheduler,
+            model_output=model_output,
+            sample=sample,
+            timestep=time,
+            alphas_cumprod=None if is_flow else getattr(scheduler, "alphas_cumprod", None),
+            prediction_type=scheduler.config.get("prediction_type", "epsilon"),
+            sigma=time / scheduler.config.num_train_timesteps,
         )
 
         def previews() -> tuple[Pixels, ...]:
@@ -88,7 +77,6 @@ def follow(
         return result
 
     scheduler.step = step
-    return last_step
 
 
 def _num_steps(scheduler: Any, recipe: Recipe, loaded: Loaded) -> int:
@@ -98,25 +86,6 @@ def _num_steps(scheduler: Any, recipe: Recipe, loaded: Loaded) -> int:
         return total
     run = int(recipe.num_inference_steps * recipe.strength)
     return max(1, round(total * run / recipe.num_inference_steps))
-
-
-def _state(
-    scheduler: Any,
-    recipe: Recipe,
-    loaded: Loaded,
-    given: tuple[torch.Tensor, float, torch.Tensor],
-) -> StepState:
-    model_output, timestep, sample = given
-    is_flow = loaded.files.family.sampling == "flow"
-    return StepState(
-        scheduler=recipe.scheduler,
-        model_output=model_output,
-        sample=sample,
-        timestep=timestep,
-        alphas_cumprod=None if is_flow else getattr(scheduler, "alphas_cumprod", None),
-        prediction_type=scheduler.config.get("prediction_type", "epsilon"),
-        sigma=timestep / scheduler.config.num_train_timesteps,
-    )
 
 
 @contextmanager

@@ -24,16 +24,7 @@ class TinyDecoders:
 
     @contextmanager
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Let a tiny decoder decode in the block, in the number format of the model's own.
-
-        Args:
-            pipeline: Of diffusers, with a VAE.
-            name: The decoder's hub id.
-            device: Where the pipeline computes.
-
-        Raises:
-            ModelError: `model_not_downloaded`; `model_damaged`.
-        """
+        """Let a tiny decoder decode in the block, in the number format of the model's own."""
         key = name, pipeline.vae.dtype, device
         if key not in self._loaded:
             self._loaded[key] = _load(name, pipeline.vae.dtype).to(device)

@@ -5,9 +5,6 @@ the bundled model has, needs nothing but torch, and equals spandrel's bit for bi
 plain spandrel gives for each of its tiles (core/finals.py); it needs neither the model nor its
 words.
 
-    enlarger = Enlarger()
-    enlarger.enlarge(recipe, torch.device("cpu"), watch)
-
 `DeferredBackend` asks the `EnlargingBackend` for recipes that name an upscaler.
 """
 
@@ -73,16 +70,56 @@ class Compact:
         return result + functional.interpolate(image, scale_factor=self.scale, mode="nearest")
 
 
-class Enlarger:
-    """Holds the network that was used last."""
+class EnlargingBackend:
+    """Holds the network that was used last. See `Backend` for what each method promises.
 
-    def __init__(self) -> None:
+    Args:
+        free_memory: Lets go of whatever else is held, when memory is full.
+    """
+
+    def __init__(self, free_memory: Callable[[], None]) -> None:
         self._key: tuple[Upscaler, str] | None = None
         self._network: Any = None
+        self._free_memory = free_memory
 
-    def has(self, upscaler: Upscaler, device: torch.device) -> bool:
-        """Tell whether a network is loaded."""
-        return self._key == (upscaler, str(device))
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (networks are small)
+    ) -> Passport:
+        """Load the network and say under which passport it would compute."""
+        device = pick_device(placement.device)
+
+        def load() -> Passport:
+            with computing(recipe, placement):
+                starts.check_there([recipe.start])
+                release = spandrel_version(self.load(_network_of(recipe), device))
+                passport = current_passport(device, placement)
+            return passport.model_copy(update={"spandrel": release}) if release else passport
+
+        return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the network is loaded already."""
+        return self._key == (_network_of(recipe), str(pick_device(placement.device)))
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Outcome, ...]:
+        """Make the picture that a recipe begins from as large as it says; it is alone, always."""
+        (recipe,) = recipes
+        device = pick_device(placement.device)
+
+        def enlarge() -> Outcome:
+            with computing(recipe, placement):
+                return self._enlarge(recipe, device, watch)
+
+        return (within_memory(enlarge, self._free_memory, watch.freed, recipe, str(device)),)
+
+    def close(self) -> None:
+        """Let go of the network."""
+        self._key = self._network = None
 
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
         """Return a network as spandrel describes it, loading it if need be.
@@ -93,26 +130,21 @@ class Enlarger:
                 larger; as `recorded_upscaler`.
         """
         path = recorded_upscaler(upscaler)  # Its digest is looked at each time.
-        if not self.has(upscaler, device):
-            self.clear()
+        key = (upscaler, str(device))
+        if self._key != key:
+            self.close()
             network = _compact(path, device) or _of_spandrel(path, device, upscaler.id)
             if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
-            self._network, self._key = network, (upscaler, str(device))
+            self._network, self._key = network, key
         return self._network
 
-    def enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
+    def _enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
         """Return a recipe's start, as large as it says.
 
         As often as its own scale takes, and back to the size by Lanczos where that is too much.
-
-        Raises:
-            RunError: `pipeline_refused`: the network would not.
-            RunCancelled: `watch.cancelled` became true.
-            PictureError: `start_missing`.
         """
-        assert recipe.upscaler is not None
-        network = self.load(recipe.upscaler, device)
+        network = self.load(_network_of(recipe), device)
         pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
         sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
         steps = _Steps(watch, total=sum(len(cut(*each)) for each in sizes))
@@ -125,18 +157,10 @@ class Enlarger:
             return pixels
         return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
 
-    def clear(self) -> None:
-        """Let go of the network."""
-        self._key = self._network = None
-
     def _enlarged(
         self, pixels: Pixels, network: Any, device: torch.device, steps: _Steps
     ) -> Pixels:
-        """Return a picture as many times larger as a network makes it; nothing where that is NaN.
-
-        Raises:
-            RunError: `picture_shape`: it makes something else of a tile than it said.
-        """
+        """Return a picture as much larger as a network makes it; nothing where that is NaN."""
         height, width, _ = pixels.shape
         scale = network.scale
         whole = Image.fromarray(pixels).resize((width * scale, height * scale))
@@ -226,57 +250,6 @@ def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> A
     top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
     return large[top : top + rows * scale, left : left + columns * scale]
-
-
-class EnlargingBackend:
-    """See `Backend` for what each method promises.
-
-    Args:
-        free_memory: Lets go of whatever else is held, when memory is full.
-    """
-
-    def __init__(self, free_memory: Callable[[], None]) -> None:
-        self._enlarger = Enlarger()
-        self._free_memory = free_memory
-
-    def prepare(
-        self,
-        recipe: Recipe,
-        placement: Placement,
-        watch: LoadWatch | None = None,  # noqa: ARG002 (networks are small)
-    ) -> Passport:
-        """Load the network and say under which passport it would compute."""
-        device = pick_device(placement.device)
-
-        def load() -> Passport:
-            with computing(recipe, placement):
-                starts.check_there([recipe.start])
-                release = spandrel_version(self._enlarger.load(_network_of(recipe), device))
-                passport = current_passport(device, placement)
-            return passport.model_copy(update={"spandrel": release}) if release else passport
-
-        return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
-
-    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
-        """Tell whether the network is loaded already."""
-        return self._enlarger.has(_network_of(recipe), pick_device(placement.device))
-
-    def paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
-        """Make the picture that a recipe begins from as large as it says; it is alone, always."""
-        (recipe,) = recipes
-        device = pick_device(placement.device)
-
-        def enlarge() -> Outcome:
-            with computing(recipe, placement):
-                return self._enlarger.enlarge(recipe, device, watch)
-
-        return (within_memory(enlarge, self._free_memory, watch.freed, recipe, str(device)),)
-
-    def close(self) -> None:
-        """Let go of the network."""
-        self._enlarger.clear()
 
 
 def _network_of(recipe: Recipe) -> Upscaler:

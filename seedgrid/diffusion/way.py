@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 import torch
@@ -46,7 +46,7 @@ class Way:
     Attributes:
         outputs: What the scheduler was given at each call, a row of the denoiser's output.
         latents: What came out of each call, (C, h, w), or (tokens, C).
-        form: What the denoiser's output looks like.
+        form: What the denoiser's output looks like (`_form`).
         pixels: The picture; None where it was not painted to its end.
     """
 
@@ -94,7 +94,10 @@ class Steering:
 
     Attributes:
         order: Of the scheduler: how often it is called a step.
+        last: The latents after the last call.
     """
+
+    last: torch.Tensor
 
     def __init__(self, cells: Sequence[Recipe], guide: Guide, *, num_pictures: int) -> None:
         self.order = 1
@@ -106,6 +109,7 @@ class Steering:
         self._guide = guide
         self._ways = [guide.ways[cell.parent.id] if cell.parent else Way() for cell in cells]
         self._call = 0
+        self._regions: dict[int, torch.Tensor] = {}
 
     @property
     def ways(self) -> list[Way]:
@@ -133,14 +137,10 @@ class Steering:
         return output
 
     def result(self, result: Any) -> Any:
-        """Return what the scheduler gives: the parent's latents in held rows and around a region.
-
-        Raises:
-            Halted: What was wanted is recorded.
-        """
+        """Return what the scheduler gives: the parent's in held rows and around a region."""
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
-        steered = self._steered(latents)
+        steered = self.last = self._steered(latents)
         self._record(self._latents, steered)
         self._call += 1
         if self._call == self._guide.halt_steps * self.order:
@@ -154,12 +154,7 @@ class Steering:
 
     @contextmanager
     def used_by(self, pipeline: Any, denoiser: str) -> Iterator[None]:
-        """Leave a pipeline's denoiser out where nothing asks for what it gives; spread its words.
-
-        Args:
-            pipeline: Is called in the block.
-            denoiser: The name of that part.
-        """
+        """Leave a pipeline's denoiser out where nobody needs its output; spread its words."""
         module = getattr(pipeline, denoiser)
         original = module.forward
 
@@ -216,10 +211,6 @@ class Steering:
             self._regions[row] = torch.from_numpy(cells).to(latents.device)
         return self._regions[row]
 
-    @cached_property
-    def _regions(self) -> dict[int, torch.Tensor]:
-        return {}
-
     def _spread_rows(self) -> list[int]:
         """Return the rows whose words are spread in this call."""
         return [
@@ -236,10 +227,6 @@ class Steering:
         their mean: noise of each word's own cancels out where a denoiser looks at many of them, and
         in any other direction there is nothing that a denoiser knows. The first word is left out of
         the mixture: language models give it values that are a thousand times those of the others.
-
-        Args:
-            rows: Of the batch.
-            words: One or two times as many rows, a tensor or a list of tensors.
         """
         spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
         for row in rows:
@@ -259,11 +246,7 @@ class Steering:
 def _with_words(
     forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a denoiser with its words changed.
-
-    Raises:
-        InputError: `spread_unsupported`: it is given none by a name that is known.
-    """
+    """Return the arguments of a denoiser with its words changed."""
     given = inspect.signature(forward).bind(*args, **kwargs)
     name = next((name for name in _WORDS if given.arguments.get(name) is not None), None)
     if name is None:
@@ -272,35 +255,23 @@ def _with_words(
     return given.args, given.kwargs
 
 
-@dataclass(frozen=True)
-class _Tensor:
-    """What a tensor looks like, but for the number of its rows."""
-
-    row: tuple[int, ...]
-    dtype: torch.dtype
-    is_channels_last: bool
-
-
 def _form(output: Any) -> Any:
-    """Return what a denoiser's output looks like: tensors, in tuples or diffusers' own classes."""
+    """Return what a denoiser's output looks like: the same, with a row of zeros a tensor."""
     if isinstance(output, torch.Tensor):
-        is_last = output.ndim == 4 and not output.is_contiguous()
-        return _Tensor(tuple(output.shape[1:]), output.dtype, is_last)
-    if isinstance(output, dict):
-        return (type(output), {name: _form(value) for name, value in output.items()})
+        return torch.zeros_like(output[:1], device="cpu")
+    if isinstance(output, dict):  # diffusers' own classes are
+        return type(output)(**{name: _form(value) for name, value in output.items()})
     if isinstance(output, list):  # one a row
-        return [_form(output[0][None])]
+        return [_form(output[0][None])[0]]
     return tuple(_form(value) for value in output)
 
 
 def _blank(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
     """Make an output of a form, of zeros that nobody reads, with as many rows as a sample has."""
+    if isinstance(form, torch.Tensor):
+        return torch.cat([form.to(sample[0].device)] * len(sample))
+    if isinstance(form, dict):
+        return type(form)(**{name: _blank(part, sample) for name, part in form.items()})
     if isinstance(form, list):
-        return [_blank(form[0], row[None])[0] for row in sample]
-    if isinstance(form, _Tensor):
-        zeros = torch.zeros((len(sample), *form.row), dtype=form.dtype, device=sample[0].device)
-        return zeros.to(memory_format=torch.channels_last) if form.is_channels_last else zeros
-    if isinstance(form, tuple) and len(form) == 2 and isinstance(form[1], dict):
-        kind, parts = form
-        return kind(**{name: _blank(part, sample) for name, part in parts.items()})
+        return [form[0].to(sample[0].device) for _ in sample]
     return tuple(_blank(part, sample) for part in form)

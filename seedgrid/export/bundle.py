@@ -54,7 +54,7 @@ def write_bundle(
 
     Args:
         entries: At least one, whose files are there.
-        path: Replaced if it exists.
+        path: Of the file, which is replaced if it exists.
         model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
             put in anyway; any other must be had without it.
         has_starts: Whether what the pictures were begun from goes in, as into the library of who

@@ -69,11 +69,7 @@ class Block:
 
 
 def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Image:
-    """Draw blocks one under the other, and a line below; each picture is opened when it is drawn.
-
-    Raises:
-        InputError: `sheet_large`: it is too large with the smallest pictures, too.
-    """
+    """Draw blocks one under the other, and a line below; pictures are opened as they are drawn."""
     cell_px, width, height = _fitting_size(blocks, columns)
     page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
     for block in blocks:
@@ -175,19 +171,11 @@ def font_for(text: str, size_px: int) -> Font:
 
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
-    """Return how many letters from the beginning fit; at least one.
-
-    Only about as much of a text is measured as fits, however long it is.
-    """
-    low, high = 1, 1
-    while high < len(text) and font.getlength(text[:high]) <= width_px:
-        low, high = high, min(2 * high, len(text))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high) if font.getlength(text[:middle]) <= width_px else (low, middle - 1)
-        )
-    return low
+    """Return how many letters from the beginning fit; at least one."""
+    count = 1
+    while count < len(text) and font.getlength(text[: count + 1]) <= width_px:
+        count += 1
+    return count
 
 
 @functools.cache

@@ -8,7 +8,7 @@ proof that SeedGrid adds nothing of its own to a picture.
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import resources
 from pprint import pformat
@@ -27,13 +27,7 @@ from seedgrid.models.files import QUANTISERS
 from seedgrid.models.schedulers import TABLE
 from seedgrid.storage import starts
 
-_TEMPLATE: Final = "reproduce_template.txt"
 _DATA_MARK: Final = "# <data>\n"
-_ARITHMETIC_MARK: Final = "# <arithmetic>\n"
-_ENLARGING: Final = "enlarging_template.txt"
-_ENLARGING_MARK: Final = "# <enlarging>\n"
-_STEERING: Final = "steering_template.txt"
-_STEERING_MARK: Final = "# <steering>\n"
 # A portable picture's arithmetic is SeedGrid's own. A copy of it in every script would be a second
 # definition; its versions never change, so any later SeedGrid will do.
 _PORTABLE_IMPORT: Final = """\
@@ -49,8 +43,6 @@ _NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
 # made by it, and old ones have known holes.
 _REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "5.0"}
 _OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4", "sdnq": "0.2", "gguf": "0.19"}
-_QUANTISED: Final = "quantised_template.txt"
-_QUANTISED_MARK: Final = "    # <quantised>\n"
 
 
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
@@ -75,17 +67,20 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
         raise InputError("export_nothing", field="picture")
     for entry in entries:
         _check(entry)
-    head, tail = _template(_TEMPLATE).split(_DATA_MARK)
+    head, tail = _part("reproduce").split(_DATA_MARK)
     is_portable = any(entry.recipe.is_portable for entry in entries)
     head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
     head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
-    tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
-    has_enlarged = any(entry.recipe.upscaler for entry in entries)
-    tail = tail.replace(_ENLARGING_MARK, _template(_ENLARGING) if has_enlarged else "")
-    is_quantised = any(quantiser_of(entry) for entry in entries)
-    tail = tail.replace(_QUANTISED_MARK, _template(_QUANTISED) if is_quantised else "")
-    is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
-    tail = tail.replace(_STEERING_MARK, _template(_STEERING) if is_steered else "")
+    parts = {
+        "# <arithmetic>\n": _PORTABLE_IMPORT if is_portable else "",
+        "# <enlarging>\n": _part("enlarging", any(e.recipe.upscaler for e in entries)),
+        "    # <quantised>\n": _part("quantised", any(map(quantiser_of, entries))),
+        "# <steering>\n": _part(
+            "steering", any(e.recipe.parent or e.recipe.spread for e in entries)
+        ),
+    }
+    for mark, part in parts.items():
+        tail = tail.replace(mark, part)
     tables = "".join(f"{name} = {pformat(rows, width=96)}\n" for name, rows in _tables().items())
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
     files = starts_of(entries) if has_starts else {}
@@ -110,8 +105,10 @@ def _tables() -> dict[str, Any]:
     }
 
 
-def _template(name: str) -> str:
-    return resources.files("seedgrid.export").joinpath(name).read_text(encoding="utf-8")
+def _part(name: str, is_needed: bool = True) -> str:
+    """Return a part of the program; nothing where no picture needs it."""
+    path = resources.files("seedgrid.export").joinpath(f"{name}_template.txt")
+    return path.read_text(encoding="utf-8") if is_needed else ""
 
 
 def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
@@ -124,10 +121,6 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
     """Pin the libraries that computed under these passports; the newest where they differ.
 
     What is no release, or one that is too old, is not pinned: then the oldest that will do is said.
-
-    Args:
-        passports: Of the pictures.
-        besides: Of the libraries that only some pictures need, those that these do.
     """
     lines = []
     found = [passport.model_dump() for passport in passports]
@@ -207,14 +200,10 @@ def quantiser_of(entry: Entry) -> str:
     return next((name for name in QUANTISERS if name in told), "")
 
 
-def _nothing(_: str) -> Pieces:
-    return ()
-
-
 def _picture(entry: Entry) -> dict[str, Any]:
     recipe = entry.recipe
     as_words = plain_words if recipe.weights else str
-    weighed = read_weights if recipe.weights else _nothing
+    weighed: Callable[[str], Pieces] = read_weights if recipe.weights else lambda _: ()
     return {
         "prompt": as_words(recipe.prompt),
         "negative_prompt": as_words(recipe.negative_prompt),

@@ -199,10 +199,7 @@ def caption_of(recipe: Recipe, change: str, language: str) -> str:
 def sheet_word(name: str, language: str, **data: int | str) -> str:
     """Return a sentence of the sheets, filled in.
 
-    Args:
-        name: Of the word, without `sheet_`.
-        language: One without such words, or none of ours, is answered in English.
-        data: What stands in its braces.
+    A language without such words, or none of ours, is answered in English.
     """
     key = f"sheet_{name}"
     words = locales()[language].later if language in locales() else {}

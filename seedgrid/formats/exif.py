@@ -8,10 +8,7 @@ point at the same bytes make 300 copies of them (600 MB of a 2 MB file).
 Source: Exif 2.32, 4.6.2 (structure) and 4.6.5 (user comment)
 """
 
-from __future__ import annotations
-
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import PictureError
@@ -30,62 +27,48 @@ _MAX_FIELDS: Final = 1000
 
 
 def read_texts(data: bytes) -> dict[str, str]:
-    """Read the texts by the keys that the same tools use in a PNG; none when there are none.
-
-    Raises:
-        PictureError: `picture_foreign` when the EXIF block is damaged, `picture_text` when it has
-            more than 256 KB.
-    """
+    """Read the texts by the keys that the same tools use in a PNG; none when there are none."""
     block = exif_block(data)
     if block is None:
         raise PictureError("picture_text", value="EXIF")
     try:
-        tags = _Reader.of(block).tags() if block else {}
+        tags = _tags(block) if block else {}
     except (struct.error, ValueError) as error:
         raise PictureError("picture_foreign", reason="their EXIF data are damaged") from error
     return _texts(tags)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Reader:
-    """A TIFF block and its byte order, `"<"` or `">"`."""
+def _tags(block: bytes) -> dict[int, bytes]:
+    """Return the values of a TIFF block and of the one inside it, by tag."""
+    if block[:4] not in (b"II*\0", b"MM\0*"):
+        raise ValueError("no byte order")
+    order = "<" if block[:2] == b"II" else ">"
+    found = _fields(block, order, _number(block, order, 4))
+    if len(found.get(_SUB_BLOCK, b"")) == 4:
+        found |= _fields(block, order, _number(found[_SUB_BLOCK], order, 0))
+    return found
 
-    block: bytes
-    order: str
 
-    @classmethod
-    def of(cls, block: bytes) -> _Reader:
-        if block[:4] not in (b"II*\0", b"MM\0*"):
-            raise ValueError("no byte order")
-        return cls(block=block, order="<" if block[:2] == b"II" else ">")
+def _fields(block: bytes, order: str, place: int) -> dict[int, bytes]:
+    (count,) = struct.unpack_from(f"{order}H", block, place)
+    fields: dict[int, bytes] = {}
+    for number in range(min(count, _MAX_FIELDS)):
+        start = place + 2 + 12 * number
+        tag, kind, length = struct.unpack_from(f"{order}HHI", block, start)
+        if tag not in _TEXT_TAGS or tag in fields:
+            continue
+        size = length * _SIZES.get(kind, 0)
+        at = start + 8 if size <= 4 else _number(block, order, start + 8)
+        if at + size > len(block):
+            raise ValueError("a field leads out of the block")
+        if sum(map(len, fields.values()), size) > MAX_METADATA_BYTES:
+            raise ValueError("too much text")
+        fields[tag] = block[at : at + size]
+    return fields
 
-    def tags(self) -> dict[int, bytes]:
-        """Return the values of the main block and of the one inside it, by tag."""
-        found = self._fields(self._number(4))
-        if len(found.get(_SUB_BLOCK, b"")) == 4:
-            inner = int(struct.unpack(f"{self.order}I", found[_SUB_BLOCK])[0])
-            found |= self._fields(inner)
-        return found
 
-    def _fields(self, place: int) -> dict[int, bytes]:
-        (count,) = struct.unpack_from(f"{self.order}H", self.block, place)
-        fields: dict[int, bytes] = {}
-        for number in range(min(count, _MAX_FIELDS)):
-            start = place + 2 + 12 * number
-            tag, kind, length = struct.unpack_from(f"{self.order}HHI", self.block, start)
-            if tag not in _TEXT_TAGS or tag in fields:
-                continue
-            size = length * _SIZES.get(kind, 0)
-            at = start + 8 if size <= 4 else self._number(start + 8)
-            if at + size > len(self.block):
-                raise ValueError("a field leads out of the block")
-            if sum(map(len, fields.values()), size) > MAX_METADATA_BYTES:
-                raise ValueError("too much text")
-            fields[tag] = self.block[at : at + size]
-        return fields
-
-    def _number(self, place: int) -> int:
-        return int(struct.unpack_from(f"{self.order}I", self.block, place)[0])
+def _number(block: bytes, order: str, place: int) -> int:
+    return int(struct.unpack_from(f"{order}I", block, place)[0])
 
 
 def _texts(tags: dict[int, bytes]) -> dict[str, str]:

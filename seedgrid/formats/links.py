@@ -22,6 +22,7 @@ from seedgrid.core.text import is_model_name, is_revision
 
 MAX_CHARACTERS: Final = 64_000
 
+_YES: Final = re.compile("yes")
 _WHOLE: Final = re.compile(r"\d{1,6}", re.ASCII)
 # As many decimals as the smallest number has; none is lost on the way.
 _DECIMAL: Final = re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII)
@@ -84,7 +85,7 @@ def _parsed(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its o
     if row.name == "model":
         return _model(text)
     if row.value_type is bool:
-        return _yes(row.name, text)
+        return bool(_matched(row.name, text, _YES, "it is yes, or it is not there"))
     if row.value_type is int:
         return int(_matched(row.name, text, _WHOLE, "it is not a whole number"))
     if row.value_type is float:
@@ -96,12 +97,6 @@ def _matched(name: str, text: str, pattern: re.Pattern[str], reason: str) -> str
     if not pattern.fullmatch(text):
         raise _invalid(name, text, reason)
     return text
-
-
-def _yes(name: str, text: str) -> bool:
-    if text != "yes":
-        raise _invalid(name, text, "it is yes, or it is not there")
-    return True
 
 
 def _model(name: str) -> str:

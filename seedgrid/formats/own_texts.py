@@ -66,11 +66,7 @@ def parameters_text(recipe: Recipe) -> str:
 
 
 def mark_text(*, has_start: bool) -> str:
-    """Return the XMP packet that says that a model made a picture.
-
-    Args:
-        has_start: Whether it began from another picture, which may be a photograph.
-    """
+    """Return the XMP packet that says that a model made a picture."""
     return _MARK.format(kind=source_type(has_start=has_start))
 
 

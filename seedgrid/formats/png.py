@@ -9,7 +9,6 @@ it becomes one `PictureError`. Knows nothing of other tools' formats or of the l
 
 import io
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -43,28 +42,16 @@ _SIGNATURE: Final = b"caBX"
 _COMPRESS_LEVEL: Final = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class PngRecord:
-    """What a SeedGrid picture says of itself; nothing of it is proved until the pixels are read.
+class PngRecord(Value):
+    """What a SeedGrid picture says of itself, in the order in which it is written as JSON.
+
+    Nothing of it is proved until the pixels are read.
 
     Attributes:
         pixels_sha256: Over the RGB bytes that were written, row by row.
-        width: Of the file, in pixels.
-        height: Of the file, in pixels.
     """
 
-    recipe: Recipe
-    passport: Passport
-    lineage: Lineage
-    pixels_sha256: str
-    width: int
-    height: int
-
-
-class _Record(Value):
-    """The JSON of the `seedgrid` chunk, in the order in which it is written."""
-
-    format: Annotated[int, Field(ge=1, le=1)]
+    format: Annotated[int, Field(ge=1, le=1)] = 1
     recipe: Recipe
     passport: Passport
     lineage: Lineage
@@ -74,19 +61,12 @@ class _Record(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
-    Args:
-        picture: Pixels of shape (height, width, 3), uint8.
-
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
-
-    Raises:
-        PictureError: `picture_altered`: the pixels are not of the recipe's size.
     """
     if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
         raise PictureError("picture_altered")
-    record = _Record(
-        format=1,
+    record = PngRecord(
         recipe=picture.recipe,
         passport=picture.passport,
         lineage=picture.lineage,
@@ -111,29 +91,11 @@ def read(source: Source) -> PngRecord:
             it is a PNG of somebody else; `picture_record` when its recipe cannot be read;
             `picture_altered` when it has another size than its recipe.
     """
-    record = read_claimed(source)
-    if (record.width, record.height) != (record.recipe.width, record.recipe.height):
+    chunks = png_chunks.split(read_bytes(source))
+    size, record = png_chunks.header(chunks), record_of(chunks)
+    if (size.width, size.height) != (record.recipe.width, record.recipe.height):
         raise PictureError("picture_altered")
     return record
-
-
-def read_claimed(source: Source) -> PngRecord:
-    """Read what a picture says of itself, also when it was cropped or resized since."""
-    return record_of(png_chunks.split(read_bytes(source)))
-
-
-def record_of(chunks: tuple[Chunk, ...]) -> PngRecord:
-    """Read what a picture says of itself from the chunks of its file."""
-    size = png_chunks.header(chunks)
-    record = _record(chunks)
-    return PngRecord(
-        recipe=record.recipe,
-        passport=record.passport,
-        lineage=record.lineage,
-        pixels_sha256=record.pixels_sha256,
-        width=size.width,
-        height=size.height,
-    )
 
 
 def read_checked(source: Source) -> tuple[PngRecord, Pixels]:
@@ -165,21 +127,13 @@ def read_pixels(source: Source) -> Pixels:
 
 
 def read_size(source: Source) -> tuple[int, int]:
-    """Return width and height of any PNG file, in pixels, without unpacking it.
-
-    Raises:
-        PictureError: The file is not there, damaged or too large.
-    """
+    """Return width and height of any PNG file, in pixels, without unpacking it."""
     size = png_chunks.header(png_chunks.split(read_bytes(source)))
     return size.width, size.height
 
 
 def read_texts(source: Source) -> dict[str, str | None]:
-    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`).
-
-    Raises:
-        PictureError: The file is not there, damaged or too large.
-    """
+    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`)."""
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
     return png_chunks.texts(chunks)
@@ -191,7 +145,7 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     A signature would not be true of it any more, and goes.
     """
     chunks = tuple(chunk for chunk in png_chunks.split(png) if chunk.kind != _SIGNATURE)
-    record = _record(chunks).model_copy(update={"lineage": lineage})
+    record = record_of(chunks).model_copy(update={"lineage": lineage})
     return png_chunks.with_texts(chunks, _texts_of(record))
 
 
@@ -215,11 +169,7 @@ def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Return the bytes of a file of at most 64 MB.
-
-    Raises:
-        PictureError: `picture_missing`, `picture_unreadable` or `picture_large`.
-    """
+    """Return the bytes of a file of at most 64 MB."""
     if isinstance(source, bytes):
         return source
     try:
@@ -232,7 +182,7 @@ def read_bytes(source: Source) -> bytes:
     return data
 
 
-def _texts_of(record: _Record) -> tuple[Chunk, Chunk]:
+def _texts_of(record: PngRecord) -> tuple[Chunk, Chunk]:
     text = _json(record.model_dump(mode="json"))
     if len(text.encode()) > MAX_METADATA_BYTES:
         raise PictureError("picture_text", value=CHUNK_KEY)
@@ -244,7 +194,8 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _record(chunks: tuple[Chunk, ...]) -> _Record:
+def record_of(chunks: tuple[Chunk, ...]) -> PngRecord:
+    """Read what a picture says of itself from the chunks of its file, whatever its size is now."""
     records = [chunk for chunk in chunks if png_chunks.key_of(chunk) == _KEY]
     if not records:
         raise PictureError("picture_without_recipe")
@@ -254,7 +205,7 @@ def _record(chunks: tuple[Chunk, ...]) -> _Record:
     if text is None:
         raise PictureError("picture_text", value=CHUNK_KEY)
     try:
-        record = _Record.model_validate_json(text)
+        record = PngRecord.model_validate_json(text)
         _json(json.loads(text))  # The passport keeps what it does not know, but no NaN or 1e999.
     except ValidationError as error:
         raise PictureError("picture_record", reason=first_reason(error, whole="record")) from error

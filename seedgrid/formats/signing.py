@@ -27,10 +27,6 @@ _SETTINGS: Final = {"builder": {"thumbnail": {"enabled": False}}}
 def signed(png: bytes, *, has_start: bool) -> bytes:
     """Return a PNG file signed, where `SEEDGRID_C2PA` names a certificate; else as it is.
 
-    Args:
-        png: The whole file.
-        has_start: Whether it began from another picture.
-
     Raises:
         LibraryError: `c2pa_missing` without c2pa-python; `c2pa_refused` with the reason.
     """
@@ -55,11 +51,7 @@ def signed(png: bytes, *, has_start: bool) -> bytes:
 
 
 def check() -> None:
-    """Make sure that pictures can be signed, where they are to be.
-
-    Raises:
-        LibraryError: As `signed`.
-    """
+    """Make sure that pictures can be signed, where they are to be."""
     pixel = io.BytesIO()
     Image.new("RGB", (1, 1)).save(pixel, "PNG")
     signed(pixel.getvalue(), has_start=False)

@@ -52,11 +52,7 @@ def write_work(entries: Iterable[Entry]) -> str:
 
 
 def read_work(text: str) -> tuple[WorkPicture, ...]:
-    """Read the pictures of one work, in the order of their rounds and cells.
-
-    Raises:
-        PictureError: `picture_record`: it is no such text, or its pictures are not of one work.
-    """
+    """Read the pictures of one work, in the order of their rounds and cells."""
     try:
         found = _WORK.validate_json(text)
     except ValidationError as error:

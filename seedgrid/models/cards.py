@@ -86,14 +86,12 @@ class _SideFile(BaseModel):
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
-    """Say what a model can do.
-
-    Raises:
-        ModelError: `model_damaged` when a configuration lacks what its family needs.
-    """
+    """Say what a model can do."""
     family, configs = files.family, files.configs
     steps, guidance = _usual(ref.id, files)
     own = configs.get("scheduler", {})
+    names = _fitting_schedulers(family, own)
+    fewest = {name: schedulers.min_steps(name, own, family) for name in names}
     try:
         width, height = family.size(configs)
         size_multiple = family.size_multiple(configs)
@@ -118,8 +116,8 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         max_steps=_max_steps(family.sampling, own),
         guidance_scale=guidance,
         scheduler=schedulers.own_name(family, own),
-        schedulers=_fitting_schedulers(family, own),
-        fewest_steps=_fewest_steps(family, own),
+        schedulers=names,
+        fewest_steps={name: least for name, least in fewest.items() if least > 1},
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
@@ -128,7 +126,9 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         fragile=family.fragile,
         lock_width=family.lock_width,
     )
-    return _own_first(_with_side_file(card, files.folder))
+    card = _with_side_file(card, files.folder)
+    others = tuple(name for name in card.schedulers if name != card.scheduler)
+    return replace(card, schedulers=(card.scheduler, *others))
 
 
 def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
@@ -139,13 +139,6 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
     name = model.lower()
     named = (usual for parts, usual in _FEW_STEPS.items() if all(part in name for part in parts))
     return next(named, None) or (family.num_inference_steps, family.guidance_scale)
-
-
-def _fewest_steps(family: Family, own: dict[str, Any]) -> dict[str, int]:
-    fewest = {
-        name: schedulers.min_steps(name, own, family) for name in _fitting_schedulers(family, own)
-    }
-    return {name: steps for name, steps in fewest.items() if steps > 1}
 
 
 def _round_up(side: int, multiple: int) -> int:
@@ -194,8 +187,3 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
         upscaler=side.upscaler,
     )
     return replace(own, **defaults)
-
-
-def _own_first(card: ModelCard) -> ModelCard:
-    others = tuple(name for name in card.schedulers if name != card.scheduler)
-    return replace(card, schedulers=(card.scheduler, *others))

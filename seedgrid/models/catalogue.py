@@ -50,8 +50,6 @@ class Item:
     """One model on this machine.
 
     Attributes:
-        kind: Where it comes from.
-        num_bytes: What it takes on the disk.
         licence: As its card names it; empty where nothing says.
         width: Its native size in pixels, as `height`; 0 where it cannot be read.
         formats: The number formats of its weights, the most common first.
@@ -60,7 +58,6 @@ class Item:
         is_tested: Whether tests of SeedGrid's paint with its family.
         deletable: Whether `delete` takes it from the disk.
         weights_sha256: Its digest, where it is known already.
-        problem: Why it cannot be used.
     """
 
     id: str
@@ -151,9 +148,7 @@ def describe(model: Model) -> Item:
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
     """Name the other models here whose pictures begin from the same noise, a model's family first.
 
-    Args:
-        card: Of the model.
-        is_family: Only those of its family: LoRAs and starts may not fit the others.
+    With `is_family` only those of its family: LoRAs and starts may not fit the others.
     """
     others = [model for model in registry.installed() if model.id != card.ref.id]
     found = [(_noise(each, _changed(each)), each.id) for each in others]

@@ -3,7 +3,7 @@
 The hub's client throws away what it had when a download breaks off (huggingface_hub 2), which is
 hours for some. So each file is fetched here into an unfinished one beside the blobs of the hub's
 own cache, its digest compared, and only then is it called what the cache calls it; the client links
-the rest. What broke off is remembered, also by the next process: `unfinished` names it, and `start`
+the rest. What broke off is remembered, also by the next process: `known` names it, and `start`
 goes on with it. Knows no page and no terminal.
 
     downloads = Downloads()
@@ -18,9 +18,9 @@ import os
 import shutil
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -49,8 +49,6 @@ RESERVE_BYTES: Final = 500_000_000
 """What is left free on the disk: pictures are kept there, too."""
 
 _BROKEN_OFF: Final = "downloads"
-_SPEED_S: Final = 8.0
-"""Over how long the speed is measured."""
 _TRIES: Final = 5
 """How often an answer may break off without one new byte."""
 _PAUSE_S: Final = 1.0
@@ -70,7 +68,6 @@ class Progress:
         num_bytes: What is on the disk, of `total`.
         total: 0 until the hub was asked.
         left_s: About how long it still takes; None while nobody can say.
-        error: Why it failed.
     """
 
     id: str
@@ -92,7 +89,7 @@ class _Job:
     def __init__(self, hub_id: str) -> None:
         self.now = Progress(id=hub_id, state="waiting")
         self.is_stopped = False
-        self.came: deque[tuple[float, int]] = deque()
+        self.began: tuple[float, int] | None = None
 
     def note(self, **changes: Any) -> None:  # noqa: ANN401 (each field has its own type)
         """Change what is known of it."""
@@ -102,11 +99,8 @@ class _Job:
         """Note what has come; stop where that was asked for."""
         if self.is_stopped:
             raise RunCancelled("run_cancelled")
-        now = time.monotonic()
-        self.came.append((now, num_bytes))
-        while now - self.came[0][0] > _SPEED_S:
-            self.came.popleft()
-        elapsed_s, came = now - self.came[0][0], num_bytes - self.came[0][1]
+        self.began = self.began or (time.monotonic(), num_bytes)
+        elapsed_s, came = time.monotonic() - self.began[0], num_bytes - self.began[1]
         left_s = (self.now.total - num_bytes) * elapsed_s / came if came > 0 else None
         self.note(num_bytes=num_bytes, left_s=left_s)
 
@@ -125,9 +119,6 @@ class Downloads:
 
         Args:
             hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
-
-        Raises:
-            ModelError: `model_name`.
         """
         if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])
@@ -148,19 +139,14 @@ class Downloads:
             return tuple(job.now for job in self._jobs.values())
 
     def known(self) -> tuple[Progress, ...]:
-        """Return what broke off, is fetched, or was fetched by this process; each once."""
-        return tuple({each.id: each for each in (*self.unfinished(), *self.now())}.values())
-
-    def unfinished(self) -> tuple[Progress, ...]:
-        """Return what broke off, in this process or before, and is not gone on with."""
-        goes_on = {each.id for each in self.now() if each.goes_on}
-        found = []
+        """Return what broke off, in earlier processes too, and what this one fetches; each once."""
+        found: dict[str, Progress] = {}
         for hub_id, total in recall(_BROKEN_OFF).items():
             name = read_download(hub_id)[0]
-            if name is not None and hub_id not in goes_on and isinstance(total, int):
-                had = unfinished_bytes(name)
-                found.append(Progress(id=hub_id, state="stopped", num_bytes=had, total=total))
-        return tuple(each for each in found if each.num_bytes)
+            had = unfinished_bytes(name) if name else 0
+            if had and isinstance(total, int):
+                found[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=had, total=total)
+        return tuple((found | {each.id: each for each in self.now()}).values())
 
     def stop(self, hub_id: str) -> None:
         """Stop a download; what has come is kept."""
@@ -229,8 +215,8 @@ class Downloads:
         model = ask(hub_id)
         if model.lora:
             check_free(model)
-        job.watch(0)
-        job.came.clear()  # What was there before did not come at any speed.
+        if job.is_stopped:
+            raise RunCancelled("run_cancelled")
         job.note(total=model.num_bytes, state="fetching")
         remember_one(_BROKEN_OFF, hub_id, model.num_bytes)
         fetch(model, job.watch)
@@ -289,14 +275,14 @@ def fetch(model: HubModel, watch: Watch) -> None:
         blobs.mkdir(parents=True, exist_ok=True)
         for file in model.files:
             if not (blobs / file.digest).is_file():
-                _fetch_file(model, file, blobs, _beyond(there, watch))
+                _fetch_file(model, file, blobs, partial(_tell, watch, there))
                 there += file.size
         if not model.lora:
             _link(model)
 
 
-def _beyond(num_bytes: int, watch: Watch) -> Watch:
-    return lambda count: watch(num_bytes + count)
+def _tell(watch: Watch, before: int, num_bytes: int) -> None:
+    watch(before + num_bytes)
 
 
 def fetch_configurations(model: HubModel, folder: Path) -> None:

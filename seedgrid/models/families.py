@@ -40,7 +40,7 @@ Configs = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One kind of pipeline.
+    """One kind of pipeline. What is read of its class is explained by `PipelineSource`.
 
     Attributes:
         denoiser: The component that is run at every step.
@@ -64,11 +64,8 @@ class Family:
             (`diffusion/words_alone.py`). The second, if any, is the mask.
         word_block: Words whose lengths fill as many blocks of so many tokens may share a call.
         lists_words: Whether its call takes those as a list, one a picture.
-        own_solver: Whether only the scheduler that it was made for takes its noise levels.
         mixes_noise: Whether the noise of several seeds can be mixed where it draws its own.
         told_apart: A pattern: words that it is found in share no call with words that it is not.
-        tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
-        components: The classes that each of its parts may be of, as its source says.
         default_px: Side of the default picture in pixels where no configuration says.
         bins_by_default: Whether it turns a size into one of a table unless it is told not to.
         cleans: Whether it cleans words unless it is told not to.

@@ -49,7 +49,6 @@ class HubFile:
 
     Attributes:
         name: With its folder.
-        size: In bytes.
         digest: The SHA-256 of its content; of a small one the SHA-1 that git calls it by.
     """
 
@@ -185,10 +184,11 @@ def files_to_fetch(names: Sequence[str], folders: Sequence[str] | None = None) -
         no plain counterpart.
     """
     plain = set(names)
+    wanted = {name: found[1] for name in names if (found := _WANTED.fullmatch(name))}
     return [
         name
         for name in names
-        if (name == INDEX or _is_in(folders, name))
+        if (name == INDEX or (name in wanted and (folders is None or wanted[name] in folders)))
         and not ((variant := VARIANT.search(name)) and name.replace(f".{variant[1]}", "") in plain)
     ]
 
@@ -246,11 +246,6 @@ def refused(hub_id: str, error: Exception) -> ModelError:
 def _is_connection(error: Exception) -> bool:
     """Tell whether no answer came, by the name of the error: the client's library changes."""
     return bool(re.search(r"Connect|Timeout|Protocol|ReadError|Network", type(error).__name__))
-
-
-def _is_in(folders: Sequence[str] | None, name: str) -> bool:
-    found = _WANTED.fullmatch(name)
-    return found is not None and (folders is None or found[1] in folders)
 
 
 def _is_tiny_decoder(hub_id: str, info: Any, there: dict[str, Any]) -> bool:  # noqa: ANN401 (the client's)

@@ -11,11 +11,12 @@ loaded. Needs no torch.
 
 import json
 import shutil
-import struct
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from safetensors import safe_open
 
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora
@@ -33,7 +34,6 @@ MAX_WORDS: Final = 6
 _SOURCES: Final = "lora_sources"
 _SAID: Final = "lora_cards"
 _MAX_CHARACTERS: Final = 60
-_MAX_TABLE_BYTES: Final = 20_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +63,6 @@ class LoraItem:
         made_for: The kind of model that it says it was trained on; empty where it says nothing.
         words: What to write into the prompt with it: its trigger words, or else what most of its
             training pictures were called.
-        licence: As its card on the hub names it.
-        deletable: Whether `delete_lora` takes it from the disk.
     """
 
     id: str
@@ -144,7 +142,11 @@ def lora_items() -> tuple[LoraItem, ...]:
 def describe_lora(path: Path) -> LoraItem:
     """Say of a LoRA what its file and its card say."""
     metadata, name = _metadata(path), path.stem
-    words, licence = _card(name)
+    words, licence, *_ = [
+        *recall_texts(_SAID).get(name, []),
+        "",
+        "",
+    ]  # As its card on the hub says.
     architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
     return LoraItem(
         id=name,
@@ -166,12 +168,7 @@ def check_free(model: HubModel) -> None:
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Put a LoRA that was fetched among the others, with what its card says.
-
-    Raises:
-        ModelError: `model_there`.
-        LibraryError: The folder cannot be made.
-    """
+    """Put a LoRA that was fetched among the others, with what its card says."""
     check_free(model)
     place = _place(model)
     make_folder(place.parent)
@@ -203,19 +200,8 @@ _SHELF: Final = Shelf(kind="lora", field="prompt", folders=_folders, fits=is_lor
 
 def _metadata(path: Path) -> dict[str, str]:
     """Return what a file says of itself; its table was found to be whole before."""
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        if length > _MAX_TABLE_BYTES:
-            return {}
-        metadata = json.loads(file.read(length)).get("__metadata__")
-    found = metadata.items() if isinstance(metadata, dict) else ()
-    return {name: value for name, value in found if isinstance(value, str)}
-
-
-def _card(name: str) -> tuple[str, str]:
-    """Return what the card of a LoRA on the hub metadata: words for the prompt, and the licence."""
-    words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
-    return words, licence
+    with safe_open(path, framework="np") as file:
+        return file.metadata() or {}
 
 
 def _phrases(text: str) -> tuple[str, ...]:

@@ -21,11 +21,8 @@ from seedgrid.core.recipe import DType
 
 SMALL_MODEL_PARAMETERS: Final = 200_000_000
 
-
 _SHARE: Final = 0.9
 """Of the memory, what a model may take: the system needs some, too."""
-
-
 _SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
 """Number formats that take less memory, the finest first, by the names that people choose."""
 
@@ -45,22 +42,14 @@ def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
 
     The system would end the whole program otherwise. What is let go for it does not count: another
     model leaves before this one is read.
-
-    Args:
-        model: Its name.
-        needs: Tells how many bytes its weights take in a number format.
-        dtype: The one that is asked for.
-
-    Raises:
-        ModelError: `model_memory`, or `model_memory_format` where another format would do.
     """
     wanted = needs(dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
     if wanted > own:
         sizes = {"wanted": f"{wanted / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
-        helps = [name for name, each in _SMALLER.items() if needs(each) <= own]
-        if helps:
-            raise ModelError("model_memory_format", value=model, **sizes, format=helps[0])
+        for name, smaller in _SMALLER.items():
+            if needs(smaller) <= own:
+                raise ModelError("model_memory_format", value=model, **sizes, format=name)
         raise ModelError("model_memory", value=model, **sizes)
 
 

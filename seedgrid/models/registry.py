@@ -64,9 +64,6 @@ def find(model: str | None) -> Model:
 
     Args:
         model: As the module says; None is `SEEDGRID_MODEL`, or the bundled model.
-
-    Raises:
-        ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
     wanted = model or os.environ.get("SEEDGRID_MODEL") or BUNDLED
     if wanted == BUNDLED:
@@ -100,10 +97,6 @@ def card_here(model: str | None) -> ModelCard:
 
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """Find the very model that a recipe names: the same name and the same weights.
-
-    Args:
-        ref: What the recipe says of it.
-        to_paint: The number format that it is to be loaded in, if it is.
 
     Raises:
         ModelError: `model_missing`, `model_changed` when the name now means other weights,
@@ -139,7 +132,8 @@ def installed() -> tuple[Model, ...]:
     """
     folders = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
     folders += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
-    folders += _hub_snapshots()
+    for repository in sorted(hub_cache().glob("models--*")):
+        folders += _snapshots(repository)[-1:]
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
     for path in folders:
         if (path / INDEX).is_file() or (path.is_file() and _may_be_model(path)):
@@ -153,7 +147,9 @@ def _find_local(wanted: str) -> Model | None:
     path = Path(wanted).expanduser()
     if _may_be_model(path):
         model = _as_model(path.resolve())
-        _remember_place(model)
+        known = recall_texts(_PLACES).get(model.id, [])
+        if str(model.path) not in known:  # Its name alone then finds it when a picture is verified.
+            remember_one(_PLACES, model.id, [*known, str(model.path)])
         return model
     for place in _known_places(wanted):
         if _may_be_model(place):
@@ -183,13 +179,6 @@ def _known_places(name: str) -> list[Path]:
     return places + [root / name for root in _roots()]
 
 
-def _remember_place(model: Model) -> None:
-    """Remember a folder, so that its name alone finds it again when a picture is verified."""
-    known = recall_texts(_PLACES).get(model.id, [])
-    if str(model.path) not in known:
-        remember_one(_PLACES, model.id, [*known, str(model.path)])
-
-
 def _roots() -> list[Path]:
     return [*models_folders(), own_folder()]
 
@@ -201,9 +190,6 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
         hub_id: `org/name`.
         revision: A branch, tag or commit; None is the main branch as it was last fetched, or
             else what was fetched last.
-
-    Raises:
-        ModelError: `model_not_downloaded`.
     """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
@@ -221,12 +207,6 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
     if not fetched:
         raise ModelError("model_not_downloaded", value=hub_id)
     return Model(id=hub_id, revision=fetched[-1].name, path=fetched[-1])
-
-
-def _hub_snapshots() -> list[Path]:
-    """Return the newest snapshot of each model in the hub's cache."""
-    repositories = sorted(hub_cache().glob("models--*"))
-    return [path for each in repositories for path in _snapshots(each)[-1:]]
 
 
 def _snapshots(repository: Path) -> list[Path]:

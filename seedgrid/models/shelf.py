@@ -41,7 +41,6 @@ class Shelf:
     Attributes:
         kind: Errors are called `KIND_missing`, `KIND_damaged` and `KIND_changed`; the cache
             remembers under it where files were used.
-        field: Where a name is written, for errors.
         folders: Where files may lie, asked each time.
         fits: Tells by its header whether a file is of this kind.
     """
@@ -80,10 +79,6 @@ class Shelf:
 
     def recorded(self, name: str, sha256: str) -> Path:
         """Return the very file that a recipe names: the same name and the same weights.
-
-        Args:
-            name: As the recipe has it.
-            sha256: Of the weights that the recipe names.
 
         Raises:
             InputError: `KIND_missing`.
@@ -145,13 +140,7 @@ def is_own(path: Path) -> bool:
 
 
 def place_for(name: str) -> Path:
-    """Return where a file of that name is kept.
-
-    Raises:
-        ModelError: `model_name` for what is no name of a .safetensors file; `model_there` when
-            there is one already.
-        LibraryError: The folder cannot be made.
-    """
+    """Return where a file of that name is kept."""
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])
     if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS)):

@@ -26,11 +26,7 @@ Source: https://github.com/madebyollin/taesd
 
 
 def decoder_for(configs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the hub id of the tiny decoder of a model's kind; empty where there is none.
-
-    Args:
-        configs: Of the model's parts, by their names.
-    """
+    """Return the hub id of the tiny decoder of a model's kind; empty where there is none."""
     vae = configs.get("vae", {})
     if vae.get("_class_name") != "AutoencoderKL":
         return ""
@@ -44,11 +40,7 @@ def is_decoder_here(name: str) -> bool:
 
 
 def decoder_folder(name: str) -> Path:
-    """Return where a tiny decoder lies, the one fetched last.
-
-    Raises:
-        ModelError: `model_not_downloaded`.
-    """
+    """Return where a tiny decoder lies, the one fetched last."""
     found = _snapshots(name)
     if not found:
         raise ModelError("model_not_downloaded", value=name)

@@ -38,12 +38,7 @@ def find_upscaler(name: str) -> Upscaler:
 
 
 def take_upscaler(path: Path) -> Upscaler:
-    """Make a file known by its name from now on.
-
-    Raises:
-        InputError: `upscaler_missing`.
-        ModelError: `upscaler_damaged` for what is no safetensors file of a network.
-    """
+    """Make a file known by its name from now on; see `Shelf.take`."""
     return _named(_SHELF.take(path))
 
 
@@ -61,15 +56,7 @@ def check_offered(name: str) -> None:
 
 
 def recorded_upscaler(upscaler: Upscaler) -> Path:
-    """Return the very file that a recipe names: the same name and the same weights.
-
-    Args:
-        upscaler: As the recipe names it.
-
-    Raises:
-        InputError: `upscaler_missing`.
-        ModelError: `upscaler_changed` when the name now means other weights.
-    """
+    """Return the very file that a recipe names; see `Shelf.recorded`."""
     return _SHELF.recorded(upscaler.id, upscaler.weights_sha256)
 
 
@@ -102,11 +89,7 @@ def _named(path: Path) -> Upscaler:
 
 
 def compact_scale(header: Mapping[str, Any]) -> int | None:
-    """Return how many times as wide a Compact network makes a picture; None where it is another.
-
-    Args:
-        header: Of a safetensors file: its tensors by name, each with its `shape`.
-    """
+    """Return how many times as wide a Compact network makes a picture; None where it is another."""
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
     given = shapes.get("body.0.weight", ())
     num_layers = len([name for name in shapes if name.endswith(".weight")])

@@ -11,7 +11,13 @@ verifying.py   the work itself
 """
 
 from seedgrid.verify.claim import Claim, claim_of, pixel_steps_of, read_claim
-from seedgrid.verify.comparison import Box, Comparison, compare_pixels, difference_picture
+from seedgrid.verify.comparison import (
+    Box,
+    Comparison,
+    compare_pixels,
+    difference_picture,
+    figures_of,
+)
 from seedgrid.verify.judging import WORDS, Verdict
 from seedgrid.verify.reasons import Reason, passport_differences
 from seedgrid.verify.verifying import batches, read_claims, verify
@@ -27,6 +33,7 @@ __all__ = [
     "claim_of",
     "compare_pixels",
     "difference_picture",
+    "figures_of",
     "passport_differences",
     "pixel_steps_of",
     "read_claim",

@@ -16,7 +16,7 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import pixel_steps
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.own_texts import PARAMETERS_KEY
-from seedgrid.formats.png_chunks import Chunk, Header
+from seedgrid.formats.png_chunks import Chunk
 
 _PIXEL_KINDS: Final = frozenset({b"IHDR", b"IDAT", b"IEND"})
 _RGB: Final = 2
@@ -63,7 +63,8 @@ def read_claim(path: Path) -> Claim:
     record = png.record_of(chunks)
     header = png_chunks.header(chunks)
     has_size = (header.width, header.height) == (record.recipe.width, record.recipe.height)
-    has_form = _has_own_form(header)
+    form = (header.bit_depth, header.colour_type, header.is_interlaced)
+    has_form = form == (8, _RGB, False)
     others = list(_other_chunks(chunks, record.recipe))
     others += _other_bytes(data, chunks, record.recipe if has_size and has_form else None)
     return Claim(
@@ -76,10 +77,6 @@ def read_claim(path: Path) -> Claim:
         altered_texts=tuple(dict.fromkeys(_altered_texts(chunks, record.recipe))),
         unverified=tuple(dict.fromkeys(others)),
     )
-
-
-def _has_own_form(header: Header) -> bool:
-    return (header.bit_depth, header.colour_type, header.is_interlaced) == (8, _RGB, False)
 
 
 def _altered_texts(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
@@ -134,7 +131,7 @@ def _has_bytes_behind_pixels(chunks: Sequence[Chunk], *, num_bytes: int) -> bool
 def pixel_steps_of(path: Path) -> int:
     """Return how many pixels a file's batch paints, by steps; 0 for what cannot be verified."""
     try:
-        recipe = png.read_claimed(path).recipe
+        recipe = png.record_of(png_chunks.split(png.read_bytes(path))).recipe
     except PictureError:
         return 0
     return recipe.lock_width * pixel_steps(recipe)

@@ -7,8 +7,8 @@ True
 """
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,13 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
         num_pixels=differs.size,
         where=_box(differs),
     )
+
+
+def figures_of(comparison: Comparison | None) -> dict[str, Any]:
+    """Return what the commands print of a comparison, as JSON; None where there is none."""
+    names = ("max_abs_diff", "psnr_db", "differing_pixels", "where")
+    found = asdict(comparison) if comparison else {}
+    return {name: found.get(name) for name in names}
 
 
 def _box(differs: NDArray[np.bool_]) -> Box | None:

@@ -19,7 +19,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Outcome
 from seedgrid.storage import regions
 from seedgrid.verify.claim import Claim
-from seedgrid.verify.comparison import Box, Comparison, compare_pixels
+from seedgrid.verify.comparison import Comparison, compare_pixels, figures_of
 from seedgrid.verify.reasons import Reason, explain, passport_differences
 
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
@@ -38,10 +38,7 @@ class Verdict:
     Attributes:
         name: Of the claim.
         verdict: See the module.
-        max_abs_diff: The largest difference, 0 … 255; None when there is nothing to compare.
-        psnr_db: In dB; None when equal, or nothing to compare.
-        differing_pixels: How many; None when there is nothing to compare.
-        where: Around all that differ; None when none does, or nothing to compare.
+        comparison: None when there is nothing to compare.
         reasons: Differences of the passports first.
         pixels: What came out now.
         passport: Under which it came out.
@@ -50,10 +47,7 @@ class Verdict:
 
     name: str
     verdict: Word
-    max_abs_diff: int | None = None
-    psnr_db: float | None = None
-    differing_pixels: int | None = None
-    where: Box | None = None
+    comparison: Comparison | None = None
     reasons: tuple[Reason, ...] = ()
     pixels: Pixels | None = field(default=None, repr=False, compare=False)
     passport: Passport | None = field(default=None, repr=False)
@@ -69,10 +63,7 @@ class Verdict:
         return {
             "path": self.name,
             "verdict": self.verdict,
-            "max_abs_diff": self.max_abs_diff,
-            "psnr_db": self.psnr_db,
-            "differing_pixels": self.differing_pixels,
-            "where": asdict(self.where) if self.where else None,
+            **figures_of(self.comparison),
             "reasons": [str(item) for item in self.reasons],
         }
 
@@ -120,10 +111,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
     return Verdict(
         name=claim.name,
         verdict=word,
-        max_abs_diff=comparison.max_abs_diff if comparison else None,
-        psnr_db=comparison.psnr_db if comparison else None,
-        differing_pixels=comparison.differing_pixels if comparison else None,
-        where=comparison.where if comparison else None,
+        comparison=comparison,
         reasons=(*reasons, *_around(claim, painted), *_unverified(claim), *painted.reasons),
         pixels=pixels,
         passport=painted.passport,

@@ -59,11 +59,7 @@ _UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
 def explain(
     then: Passport, now: Passport, comparison: Comparison
 ) -> tuple[Literal["close", "drifted", "altered"], tuple[Reason, ...]]:
-    """Ask two passports whether they explain that other pixels came out.
-
-    Returns:
-        The verdict, and what is said of it.
-    """
+    """Ask two passports whether they explain that other pixels came out."""
     if then == Passport():
         return "drifted", ()
     before, after = _flat(then), _flat_now(now)

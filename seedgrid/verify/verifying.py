@@ -44,9 +44,6 @@ def verify(
 
     Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
     its claims, and the next batch is verified.
-
-    Raises:
-        RunCancelled: `watch.cancelled` became true.
     """
     verdicts: dict[int, Verdict] = {}
     for places in batches(claims):
@@ -97,7 +94,8 @@ def _verify_batch(
             return [verdict for verdicts in alone for verdict in verdicts]
         if not isinstance(error, SeedGridError):
             logger.exception("a picture could not be verified")
-        return [impossible(batch[0].name, _as_ours(error), batch[0])]
+        ours = error if isinstance(error, SeedGridError) else told_of(error)
+        return [impossible(batch[0].name, ours, batch[0])]
 
 
 def _with_bearable_threads(placement: Placement) -> Placement:
@@ -109,28 +107,21 @@ def _with_bearable_threads(placement: Placement) -> Placement:
     return replace(placement, threads=None) if (placement.threads or 0) > most else placement
 
 
-def _as_ours(error: Exception) -> SeedGridError:
-    if isinstance(error, SeedGridError):
-        return error
-    return told_of(error)
-
-
 def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
     """Compute a batch under the passport of its claims, as far as this process can."""
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     passport = backend.prepare(recipes[0], placement)
     parents = _paint_parents(recipes, backend, placement, watch)
     pictures = backend.paint(recipes, placement, watch)
-    if recipes[0].is_portable:  # One answer everywhere: there is nothing to restore.
-        return Painted(
-            pictures=pictures, passport=passport, reasons=(), is_fragile=False, parents=parents
-        )
+    # Portable pictures have one answer everywhere: there is nothing to restore.
+    is_native = not recipes[0].is_portable
+    restored = _restored(backend, recipes[0], placement, passport) if is_native else []
     return Painted(
         pictures=pictures,
         passport=passport,
         parents=parents,
-        reasons=tuple(_restored(backend, recipes[0], placement, passport)),
-        is_fragile=_is_fragile(backend, recipes[0]),
+        reasons=tuple(restored),
+        is_fragile=is_native and _is_fragile(backend, recipes[0]),
     )
 
 

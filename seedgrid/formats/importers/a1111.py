@@ -56,11 +56,7 @@ _EXTRAS: Final = (
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when this is not how they are written.
-
-    Raises:
-        PictureError: `picture_text`: so long a text holds no settings of anybody's.
-    """
+    """Read the settings, or return None when this is not how they are written."""
     text = texts.get("parameters", "")
     if len(text) > _MAX_TEXT:
         raise PictureError("picture_text", value="parameters")
@@ -71,10 +67,17 @@ def read(texts: Mapping[str, str]) -> Found | None:
     settings = _settings(lines[last])
     prompt, negative = _prompts(lines[:last])
     tags = tuple((tag[1], tag[2] or "1") for tag in _LORA.finditer(prompt))
-    prompt, loras = _without_networks(prompt)
+    loras = tuple(match[1] for match in _NETWORK.finditer(prompt))
+    prompt = _NETWORK.sub("", prompt).strip() if loras else prompt
     prompt, held = _before_change(prompt, settings.get("Steps", ""))
-    width, _, height = _first_size(settings).partition("x")
+    size = _first_size(settings)
+    width, _, height = size.partition("x")
     tool = _tool(settings)
+    has_second_pass = settings.get("Size", "") != size or any(
+        name.startswith(_SECOND_PASS) for name in settings
+    )
+    words = "" if tool == "SeedGrid" else prompt + negative  # Ours says it in its recipe.
+    changes = _BEYOND.search(words) is not None
     return Found(
         tool=tool,
         prompt=prompt,
@@ -83,7 +86,8 @@ def read(texts: Mapping[str, str]) -> Found | None:
         width=width,
         height=height,
         steps=settings.get("Steps"),
-        guidance=_guidance(settings),
+        # Flux models get theirs with the words, and Forge names it so.
+        guidance=_first(settings, "Distilled CFG Scale", "CFG scale", "CFG Scale"),
         sampler=settings.get("Sampler", ""),
         schedule=_schedule(settings),
         model=settings.get("Model", settings.get("Model hash", "")),
@@ -92,8 +96,11 @@ def read(texts: Mapping[str, str]) -> Found | None:
         extras=_extras(settings),
         lora_tags=tags,
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
-        weights=_is_weighed(prompt + negative, tool),
-        reasons=(*held, *_reasons(settings, prompt + negative, tool)),
+        weights=tool != "ComfyUI" and not changes and _WEIGHT.search(words) is not None,
+        has_other_weights=changes,
+        has_second_pass=has_second_pass,
+        begins_from_picture=not has_second_pass and _is_img2img(settings),
+        reasons=held,
     )
 
 
@@ -149,11 +156,6 @@ def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
     return before, (Notice("import_hold", words=after, hold=f"{hold:.3g}"),)
 
 
-def _without_networks(prompt: str) -> tuple[str, tuple[str, ...]]:
-    names = tuple(match[1] for match in _NETWORK.finditer(prompt))
-    return (_NETWORK.sub("", prompt).strip(), names) if names else (prompt, ())
-
-
 def _hashed_names(text: str) -> tuple[str, ...]:
     """Read names from `name: hash, name: hash`."""
     return tuple(part.partition(":")[0].strip() for part in text.split(",") if ":" in part)
@@ -171,14 +173,12 @@ def _first_size(settings: Mapping[str, str]) -> str:
     return settings.get("Size", "") if first == "0x0" else first
 
 
-def _guidance(settings: Mapping[str, str]) -> str | None:
-    """Return the guidance; Flux models get theirs with the words, and Forge names it so."""
-    return settings.get("Distilled CFG Scale", settings.get("CFG scale", settings.get("CFG Scale")))
+def _first(settings: Mapping[str, str], *names: str) -> str | None:
+    return next((settings[name] for name in names if name in settings), None)
 
 
 def _schedule(settings: Mapping[str, str]) -> str:
-    names = ("Schedule type", "Scheduler", "Sampler sigma")
-    schedule = next((settings[name] for name in names if name in settings), "")
+    schedule = _first(settings, "Schedule type", "Scheduler", "Sampler sigma") or ""
     if schedule.casefold() == "automatic":
         return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
     return schedule
@@ -187,7 +187,7 @@ def _schedule(settings: Mapping[str, str]) -> str:
 def _mix(settings: Mapping[str, str]) -> tuple[tuple[object, object], ...]:
     """Read the seeds whose noise was mixed in: one in most tools, any number in ours."""
     if "Variation seed" in settings:
-        strength = settings.get("Variation seed strength", settings.get("Variation strength"))
+        strength = _first(settings, "Variation seed strength", "Variation strength")
         return ((settings["Variation seed"], strength),)
     shares = [share.partition(":") for share in settings.get("Noise mix", "").split(",")]
     return tuple((seed, weight) for seed, _, weight in shares if weight)
@@ -198,23 +198,6 @@ def _extras(settings: Mapping[str, str]) -> tuple[str, ...]:
     if "Distilled CFG Scale" in settings and settings.get("CFG scale", "1") not in ("1", "1.0"):
         controls.append("CFG scale beside the distilled one")
     return (*(name for name in _EXTRAS if name in settings), *controls)
-
-
-def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice, ...]:
-    reasons = []
-    has_first_pass = settings.get("Size", "") != _first_size(settings)
-    if has_first_pass or any(name.startswith(_SECOND_PASS) for name in settings):
-        reasons.append(Notice("import_second_pass"))
-    elif _is_img2img(settings):
-        reasons.append(Notice("import_first_picture"))
-    if tool != "SeedGrid" and _BEYOND.search(words):
-        reasons.append(Notice("import_weights", tool=tool))
-    return tuple(reasons)
-
-
-def _is_weighed(words: str, tool: str) -> bool:
-    is_of_kind = tool not in ("SeedGrid", "ComfyUI")  # Ours says it in its recipe.
-    return is_of_kind and _BEYOND.search(words) is None and _WEIGHT.search(words) is not None
 
 
 def _is_img2img(settings: Mapping[str, str]) -> bool:

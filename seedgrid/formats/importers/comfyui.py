@@ -14,7 +14,6 @@ from typing import Any, Final
 from seedgrid.core.errors import Notice, PictureError
 from seedgrid.formats.importers.found import Found, as_dict, as_text, read_object
 
-_TOOL: Final = "ComfyUI"
 _MAX_NODES: Final = 1000
 """In a graph; the largest that are shared have some hundreds."""
 _MAX_KIND: Final = 200
@@ -41,11 +40,7 @@ Node = dict[str, Any]
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when ComfyUI did not write this picture.
-
-    Raises:
-        PictureError: `picture_foreign`: it holds no graph, or none with a sampler.
-    """
+    """Read the settings, or return None when ComfyUI did not write this picture."""
     if not texts.get("prompt", "").lstrip().startswith(("{", "[")):
         if "workflow" in texts:
             reason = "the picture holds ComfyUI's workflow without the values of its run"
@@ -82,9 +77,8 @@ class _Reader:
         negative = self._words(guider, "negative")
         flux = [node for node in self._input(guider, "conditioning") if "Flux" in _kind(node)]
         kinds = " ".join(map(_kind, saved))
-        second = (Notice("import_second_pass"),) if sampler is not samplers[0] else ()
         return Found(
-            tool=_TOOL,
+            tool="ComfyUI",
             prompt=words,
             negative_prompt=negative,
             seed=self._value([sampler, *self._input(sampler, "noise")[:1]], "noise_seed", "seed"),
@@ -98,7 +92,10 @@ class _Reader:
             is_cpu_noise=True,
             extras=tuple(name for part, name in _EXTRAS.items() if part in kinds),
             loras=tuple(name for node in models for name in _loras_of(node) if name != "None"),
-            reasons=(*second, *self._reasons(sampler, size, (words, negative))),
+            has_other_weights=_WEIGHT.search(f"{words} {negative}") is not None,
+            has_second_pass=sampler is not samplers[0],
+            begins_from_picture=not size and "latent_image" in sampler["inputs"],
+            reasons=tuple(self._reasons(size, words)),
         )
 
     def _ends(self) -> list[Node]:
@@ -114,18 +111,12 @@ class _Reader:
         name = as_text(self._value([sampler, *behind], "sampler_name"))
         return (name or "".join(map(_kind, behind))).removeprefix("Sampler")
 
-    def _reasons(
-        self, sampler: Node, size: Sequence[Node], words: tuple[str, str]
-    ) -> Iterator[Notice]:
-        if not words[0].strip():
+    def _reasons(self, size: Sequence[Node], words: str) -> Iterator[Notice]:
+        if not words.strip():
             yield Notice("import_words")
-        if not size and "latent_image" in sampler["inputs"]:
-            yield Notice("import_first_picture")
         count = self._value(size, "batch_size")
         if count not in (None, 1):
             yield Notice("import_batch", value=count)
-        if _WEIGHT.search(" ".join(words)):
-            yield Notice("import_weights", tool=_TOOL)
 
     def _linked(self, *values: object) -> list[Node]:
         """Return the nodes that values are links to; other values are passed over."""
@@ -165,12 +156,7 @@ class _Reader:
         return as_text(value).strip()
 
     def _value(self, nodes: Sequence[Node], *names: str) -> object:
-        """Return the first of these inputs, of the first node that has one; or what it leads to.
-
-        Args:
-            nodes: Where to look.
-            names: Of the inputs.
-        """
+        """Return the first of these inputs, of the first node that has one; or what it leads to."""
         own = (each["inputs"][name] for each in nodes for name in names if name in each["inputs"])
         value = next(own, None)
         if not isinstance(value, list):

@@ -21,6 +21,9 @@ class Found:
         loras: Names of low-rank adaptations.
         lora_tags: Names and scales of those that the prompt named.
         weights: Whether brackets weigh words there as they can here.
+        has_other_weights: Whether words are weighed, or changed, as they cannot be here.
+        has_second_pass: Whether it was painted over, larger.
+        begins_from_picture: Whether it was made from another picture.
         reasons: More that cannot come along.
     """
 
@@ -41,6 +44,9 @@ class Found:
     loras: tuple[str, ...] = ()
     lora_tags: tuple[tuple[str, str], ...] = ()
     weights: bool = False
+    has_other_weights: bool = False
+    has_second_pass: bool = False
+    begins_from_picture: bool = False
     reasons: tuple[Notice, ...] = ()
 
 

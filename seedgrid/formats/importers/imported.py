@@ -49,7 +49,6 @@ class Imported:
     """A request made of another tool's picture.
 
     Attributes:
-        tool: Who made the picture.
         request: What to ask for here; what the file does not say is left open.
         reasons: What cannot come along, one notice each.
         loras: Names of low-rank adaptations.
@@ -65,7 +64,8 @@ class Imported:
     @property
     def notice(self) -> Notice:
         """All reasons in one English sentence; other languages are made of `reasons`."""
-        clauses = [_as_clause(str(reason)) for reason in self.reasons]
+        sentences = [str(reason) for reason in self.reasons]
+        clauses = [each[0].lower() + each[1:].rstrip(".") for each in sentences]
         return Notice("imported", tool=self.tool, reasons="; ".join(clauses))
 
 
@@ -220,6 +220,12 @@ class _Checker:
     def add_the_rest(self) -> None:
         found = self._found
         self.reasons += found.reasons
+        if found.begins_from_picture:
+            self.reasons.append(Notice("import_first_picture"))
+        if found.has_second_pass:
+            self.reasons.append(Notice("import_second_pass"))
+        if found.has_other_weights:
+            self.reasons.append(Notice("import_weights", tool=found.tool))
         if found.loras:
             self.reasons.append(Notice("import_loras", value=_listed(found.loras)))
         if found.extras:
@@ -229,10 +235,6 @@ class _Checker:
         if not found.is_cpu_noise:
             self.reasons.append(Notice("import_noise", tool=found.tool))
         self.reasons.append(Notice("import_arithmetic"))
-
-
-def _as_clause(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:].rstrip(".")
 
 
 def _name(text: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from seedgrid.core.errors import Notice, PictureError
+from seedgrid.core.errors import PictureError
 from seedgrid.formats.importers.found import Found, as_dict, as_list, as_text, read_object
 
 _TOOL = "InvokeAI"
@@ -57,7 +57,8 @@ def _current(data: dict[str, Any]) -> Found:
         extras.append("CLIP skip")
     if as_text(data.get("positive_style_prompt")) not in ("", as_text(data.get("positive_prompt"))):
         extras.append("style prompt")
-    sampler, schedule = _sampler(as_text(data.get("scheduler")))
+    scheduler, mode = as_text(data.get("scheduler")), as_text(data.get("generation_mode"))
+    words = as_text(data.get("positive_prompt")) + as_text(data.get("negative_prompt"))
     return Found(
         tool=_TOOL,
         prompt=data.get("positive_prompt", ""),
@@ -68,37 +69,21 @@ def _current(data: dict[str, Any]) -> Found:
         steps=data.get("steps"),
         # Flux models are guided by `guidance`; their `cfg_scale` is 1.
         guidance=data.get("guidance") or data.get("cfg_scale"),
-        sampler=sampler,
-        schedule=schedule,
+        sampler=scheduler.removesuffix("_k"),  # `dpmpp_2m_k` has Karras' noise levels.
+        schedule="karras" if scheduler.endswith("_k") else "",
         model=as_text(model.get("name") or model.get("model_name")),
         is_cpu_noise=data.get("rand_device") == "cpu",
         extras=tuple(extras),
         loras=tuple(_name_of(lora) for lora in loras),
-        reasons=_reasons(data),
+        has_other_weights=_WEIGHT.search(words) is not None,
+        has_second_pass=bool(data.get("hrf_enabled")),
+        begins_from_picture="img2img" in mode or "paint" in mode or bool(data.get("init_image")),
     )
-
-
-def _sampler(name: str) -> tuple[str, str]:
-    """Part a scheduler's name from its noise levels: `dpmpp_2m_k` has those of Karras."""
-    return (name.removesuffix("_k"), "karras") if name.endswith("_k") else (name, "")
 
 
 def _name_of(lora: dict[str, Any]) -> str:
     model = as_dict(lora.get("model") or lora.get("lora"))
     return as_text(model.get("name") or model.get("model_name")) or "LoRA"
-
-
-def _reasons(data: dict[str, Any]) -> tuple[Notice, ...]:
-    mode = as_text(data.get("generation_mode"))
-    reasons = []
-    if "img2img" in mode or "paint" in mode or data.get("init_image"):
-        reasons.append(Notice("import_first_picture"))
-    if data.get("hrf_enabled"):
-        reasons.append(Notice("import_second_pass"))
-    words = as_text(data.get("positive_prompt")) + as_text(data.get("negative_prompt"))
-    if _WEIGHT.search(words):
-        reasons.append(Notice("import_weights", tool=_TOOL))
-    return tuple(reasons)
 
 
 def _version_2(data: dict[str, Any]) -> Found:
@@ -121,7 +106,7 @@ def _version_2(data: dict[str, Any]) -> Found:
         model=as_text(data.get("model_weights")),
         mix=tuple((mix.get("seed"), mix.get("weight")) for mix in mixes),
         extras=tuple(name for name in ("perlin", "threshold", "seamless") if image.get(name)),
-        reasons=(Notice("import_first_picture"),) if image.get("type") == "img2img" else (),
+        begins_from_picture=image.get("type") == "img2img",
     )
 
 

@@ -4,10 +4,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from seedgrid.core.errors import Notice
 from seedgrid.formats.importers.found import Found, as_dict, as_list, as_text, read_object
 
 _TOOL = "NovelAI"
+_EXTRAS = {
+    "sm": "SMEA",
+    "cfg_rescale": "guidance rescale",
+    "reference_image_multiple": "vibe transfer",
+    "dynamic_thresholding": "decrisper",
+    "skip_cfg_above_sigma": "variety",
+    "controlnet_model": "ControlNet",
+}
+_WEIGHT = re.compile(r"\{[^{}]+\}|\[[^\[\]]+\]|\d\.?::")
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
@@ -29,8 +37,9 @@ def read(texts: Mapping[str, str]) -> Found | None:
         sampler=as_text(data.get("sampler")),
         schedule=as_text(data.get("noise_schedule")),
         model=texts.get("Source", "") or "NovelAI Diffusion",
-        extras=_extras(data),
-        reasons=_reasons(data, prompt + negative),
+        extras=tuple(name for key, name in _EXTRAS.items() if data.get(key)),
+        has_other_weights=_WEIGHT.search(prompt + negative) is not None,
+        begins_from_picture=_begins_from_picture(data),
     )
 
 
@@ -45,24 +54,8 @@ def _with_characters(words: str, value: object) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _extras(data: Mapping[str, Any]) -> tuple[str, ...]:
-    names = {
-        "sm": "SMEA",
-        "cfg_rescale": "guidance rescale",
-        "reference_image_multiple": "vibe transfer",
-        "dynamic_thresholding": "decrisper",
-        "skip_cfg_above_sigma": "variety",
-        "controlnet_model": "ControlNet",
-    }
-    return tuple(name for key, name in names.items() if data.get(key))
-
-
-def _reasons(data: Mapping[str, Any], words: str) -> tuple[Notice, ...]:
-    reasons = []
+def _begins_from_picture(data: Mapping[str, Any]) -> bool:
     request = as_text(data.get("request_type"))
     # Before version 3 the strength was written without any first picture, too.
-    if "Img2Img" in request or "Infill" in request or (request and data.get("strength")):
-        reasons.append(Notice("import_first_picture"))
-    if re.search(r"\{[^{}]+\}|\[[^\[\]]+\]|\d\.?::", words):
-        reasons.append(Notice("import_weights", tool=_TOOL))
-    return tuple(reasons)
+    is_named = "Img2Img" in request or "Infill" in request
+    return is_named or bool(request and data.get("strength"))

@@ -6,10 +6,8 @@ Source: https://github.com/mcmonkeyprojects/SwarmUI, docs/Image Metadata Format.
 import re
 from collections.abc import Mapping
 
-from seedgrid.core.errors import Notice
 from seedgrid.formats.importers.found import Found, as_dict, as_list, as_text, read_object
 
-_TOOL = "SwarmUI"
 _EXTRAS = {
     "controlnetmodel": "ControlNet",
     "refinermodel": "refiner",
@@ -18,6 +16,7 @@ _EXTRAS = {
     "ipadapterweight": "IP-Adapter",
     "seamlesstileable": "seamless",
 }
+_WEIGHT = re.compile(r"(?<!\\)\([^()]+(?<!\\)\)|<\w{1,40}[:>]")
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
@@ -26,11 +25,11 @@ def read(texts: Mapping[str, str]) -> Found | None:
     if "sui_image_params" not in text or not text.lstrip().startswith("{"):
         return None
     data = as_dict(read_object(text).get("sui_image_params"))
-    mix = ((data.get("variationseed"), data.get("variationseedstrength")),)
+    words = as_text(data.get("prompt")) + as_text(data.get("negativeprompt"))
     loras = data.get("loras")
     names = as_list(loras) or as_text(loras).split(",")
     return Found(
-        tool=_TOOL,
+        tool="SwarmUI",
         prompt=data.get("prompt", ""),
         negative_prompt=data.get("negativeprompt", ""),
         seed=data.get("seed"),
@@ -42,21 +41,11 @@ def read(texts: Mapping[str, str]) -> Found | None:
         sampler=as_text(data.get("sampler") or data.get("comfyuisampler")),
         schedule=as_text(data.get("scheduler") or data.get("comfyuischeduler")),
         model=as_text(data.get("model")),
-        mix=mix,
+        mix=((data.get("variationseed"), data.get("variationseedstrength")),),
         is_cpu_noise=True,
         extras=tuple(name for key, name in _EXTRAS.items() if data.get(key)),
         loras=tuple(as_text(name).strip() for name in names if as_text(name).strip()),
-        reasons=_reasons(data),
+        has_other_weights=_WEIGHT.search(words) is not None,
+        has_second_pass=data.get("refinerupscale", 1) not in (1, "1"),
+        begins_from_picture="initimagecreativity" in data or "initimage" in data,
     )
-
-
-def _reasons(data: Mapping[str, object]) -> tuple[Notice, ...]:
-    reasons = []
-    if "initimagecreativity" in data or "initimage" in data:
-        reasons.append(Notice("import_first_picture"))
-    if "refinerupscale" in data and data["refinerupscale"] not in (1, "1"):
-        reasons.append(Notice("import_second_pass"))
-    words = as_text(data.get("prompt")) + as_text(data.get("negativeprompt"))
-    if re.search(r"(?<!\\)\([^()]+(?<!\\)\)|<\w{1,40}[:>]", words):
-        reasons.append(Notice("import_weights", tool=_TOOL))
-    return tuple(reasons)

@@ -12,7 +12,7 @@ from anyio import to_thread
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio, check_starts
-from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
+from seedgrid.verify import Claim, Reason, Verdict, difference_picture, figures_of, read_claim
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.file_work import FileWork
@@ -80,15 +80,13 @@ class Checks:
 
 
 def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
-    difference = None
-    if verdict.max_abs_diff and claim.pixels is not None and verdict.pixels is not None:
+    difference, figures = None, figures_of(verdict.comparison)
+    if figures["max_abs_diff"] and claim.pixels is not None and verdict.pixels is not None:
         difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
     return {
         "verdict": verdict.verdict,
         "confirms": verdict.confirms,
-        "max_abs_diff": verdict.max_abs_diff,
-        "psnr_db": verdict.psnr_db,
-        "differing_pixels": verdict.differing_pixels,
+        **figures,
         "reasons": [_reason(each) for each in verdict.reasons],
         "difference": difference,
     }

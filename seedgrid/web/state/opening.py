@@ -43,7 +43,7 @@ def opening_cells(studio: Studio) -> list[dict[str, Any]]:
 
 def opening_size() -> tuple[int, int]:
     """Return the width and height of the pictures, in pixels."""
-    first = _records()[0]
+    first = _records()[0].recipe
     return first.width, first.height
 
 
