@@ -9,6 +9,7 @@ const REST_MS = 10_000; // without a key or a press: what is shown is kept
 const AGAIN_MS = 3000; // while others are painted for, or nobody answers
 const LEFT_MS = 300; // a question that takes so much longer is stopped for a newer one
 const LIMIT_S = 1.5; // four pictures that take longer are not followed
+const LOW = 0.2; // of a battery that is not charged
 const button = byId("sg-live");
 const wish = SeedGrid.kept("seedgrid-live");
 let tookS = null; // how long four pictures take with these settings, as the server knows it
@@ -16,6 +17,7 @@ let [number, isGoing] = [0, false];
 let [asked, next, shown] = [null, null, null]; // the question under way; the one that waits; whose pictures are on the stage
 let settled = null; // the click that made the round on the stage, as `keyOf` writes it
 let owed = null; // what was not asked during a pause
+let battery = null;
 let [soonTimer, restTimer] = [0, 0];
 const isWished = () => wish.recall() === true;
 function hindrance() {
@@ -44,6 +46,12 @@ button.addEventListener("click", () => {
   if (!isLive()) say(isWished() ? "live_on" : "live_off");
 });
 
+/** Why nothing is painted at this moment. */
+function pause() {
+  if (document.hidden) return "live_paused_hidden";
+  if (battery && !battery.charging && battery.level <= LOW) return "live_paused_battery";
+  return navigator.connection?.saveData || matchMedia("(prefers-reduced-data: reduce)").matches ? "live_paused_data" : null;
+}
 function resume() {
   if (owed) soon(...owed);
   owed = null;
@@ -55,6 +63,10 @@ document.addEventListener("visibilitychange", () => {
   drop();
   say("live_paused_hidden");
 });
+navigator.getBattery?.().then((found) => {
+  battery = found;
+  for (const kind of ["levelchange", "chargingchange"]) battery.addEventListener(kind, resume);
+}, () => undefined); // a browser that does not tell
 
 const keyOf = (action, data, more) => JSON.stringify([action, data, action === "refine" ? more.picked : null]);
 const isOnStage = (does) => SeedGrid.stageNow().cells.some(does);
@@ -78,7 +90,7 @@ function soon(...words) {
 function ask(...words) {
   const isBusy = document.documentElement.classList.contains("sg-busy");
   if (!isWished() || isBusy || (words[0] === "refine" && !canRefine())) return;
-  const why = document.hidden ? "live_paused_hidden" : hindrance();
+  const why = pause() ?? hindrance();
   owed = why ? words : null;
   if (why) return tookS !== null && say(why); // until it is known, the page has only just opened
   const wanted = question(...words);
