@@ -332,7 +332,10 @@ def test_a_configuration_that_does_not_fit_its_weights_is_a_damaged_model(
     assert caught.value.code == "model_damaged"
 
 
-@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "flux", "pixart", "lcm"])
+FAMILY_NAMES = ["sd", "sdxl", "sd3", "flux", "pixart", "lcm"]
+
+
+@pytest.mark.parametrize("name", rest_swept(FAMILY_NAMES, ["sd", "flux"]))
 def test_a_noise_mix_grows_out_of_the_plain_picture(
     painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:

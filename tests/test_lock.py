@@ -124,6 +124,7 @@ def test_another_width_may_be_another_picture(
     assert difference.max() <= 2
 
 
+@pytest.mark.sweep
 def test_a_new_process_gives_the_same_bits(
     painter: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:

@@ -128,6 +128,7 @@ def test_scales_vary_on_one_seed_and_are_verified(
     assert f"<lora:{path.stem}:0.8>" in parameters_text(grid[0].recipe)
 
 
+@pytest.mark.sweep
 def test_a_bundle_brings_its_loras_along(
     studio: Studio,
     lora: Callable[[str, int], Path],

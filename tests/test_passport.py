@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from seedgrid.core.recipe import Passport
@@ -64,6 +65,7 @@ def test_placement_is_part_of_it() -> None:
     assert len(digests | {plain.digest}) == len(placements) + 1
 
 
+@pytest.mark.sweep
 def test_instruction_limits_are_those_of_the_start() -> None:
     """Libraries read them once, so what is set afterwards is not in force and not recorded."""
     program = (

@@ -156,6 +156,7 @@ def test_a_picture_equals_the_plain_network(painter: Studio, tmp_path: Path, kin
     assert [each.verdict for each in verify(claims_of(large), painter.backend)] == ["identical"]
 
 
+@pytest.mark.sweep
 def test_pictures_come_out_again_in_a_new_process(
     painter: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

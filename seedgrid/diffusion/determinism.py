@@ -223,7 +223,12 @@ _KERNELS: Final = {
 
 @contextmanager
 def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
-    """Compute in the block as a recipe and a placement say."""
+    """Compute in the block as a recipe and a placement say.
+
+    Raises:
+        InputError: `attention_unknown`.
+        DeviceError: As `determinism`.
+    """
     if placement.attention not in ATTENTION_NAMES:
         choices = ", ".join(ATTENTION_NAMES)
         raise InputError(

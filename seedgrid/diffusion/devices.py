@@ -48,7 +48,11 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
-    """Move a diffusers pipeline to its device, in the memory layout and parts asked for."""
+    """Move a diffusers pipeline to its device, in the memory layout and parts asked for.
+
+    Raises:
+        DeviceError: `offload_needs_gpu` when offloading is asked for on a CPU.
+    """
     if placement.channels_last:
         for module in _convolutional(pipeline):
             module.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # torch's stubs lack it

@@ -25,6 +25,9 @@ def reported_loading(
     """Tell `watch` how much of a pipeline's weights is there, while they are loaded in the block.
 
     A release of diffusers that loads in another way is told of in larger pieces, or not at all.
+
+    Raises:
+        RunCancelled: What `watch` raises comes out of the loading.
     """
     if watch is None:
         yield

@@ -24,7 +24,11 @@ class TinyDecoders:
 
     @contextmanager
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Let a tiny decoder decode in the block, in the number format of the model's own."""
+        """Let a tiny decoder decode in the block, in the number format of the model's own.
+
+        Raises:
+            ModelError: `model_not_downloaded`; `model_damaged`.
+        """
         key = name, pipeline.vae.dtype, device
         if key not in self._loaded:
             self._loaded[key] = _load(name, pipeline.vae.dtype).to(device)

@@ -137,7 +137,11 @@ class Steering:
         return output
 
     def result(self, result: Any) -> Any:
-        """Return what the scheduler gives: the parent's in held rows and around a region."""
+        """Return what the scheduler gives: the parent's in held rows and around a region.
+
+        Raises:
+            Halted: What was wanted is recorded.
+        """
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
         steered = self.last = self._steered(latents)

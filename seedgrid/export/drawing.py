@@ -69,7 +69,11 @@ class Block:
 
 
 def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Image:
-    """Draw blocks one under the other, and a line below; pictures are opened as they are drawn."""
+    """Draw blocks one under the other, and a line below; pictures are opened as they are drawn.
+
+    Raises:
+        InputError: `sheet_large`: it is too large with the smallest pictures, too.
+    """
     cell_px, width, height = _fitting_size(blocks, columns)
     page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
     for block in blocks:

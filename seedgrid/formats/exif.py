@@ -27,7 +27,12 @@ _MAX_FIELDS: Final = 1000
 
 
 def read_texts(data: bytes) -> dict[str, str]:
-    """Read the texts by the keys that the same tools use in a PNG; none when there are none."""
+    """Read the texts by the keys that the same tools use in a PNG; none when there are none.
+
+    Raises:
+        PictureError: `picture_foreign` when the EXIF block is damaged, `picture_text` when it has
+            more than 256 KB.
+    """
     block = exif_block(data)
     if block is None:
         raise PictureError("picture_text", value="EXIF")

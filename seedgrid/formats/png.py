@@ -63,6 +63,9 @@ def encode(picture: Picture) -> bytes:
 
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
+
+    Raises:
+        PictureError: `picture_altered`: the pixels are not of the recipe's size.
     """
     if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
         raise PictureError("picture_altered")
@@ -127,13 +130,21 @@ def read_pixels(source: Source) -> Pixels:
 
 
 def read_size(source: Source) -> tuple[int, int]:
-    """Return width and height of any PNG file, in pixels, without unpacking it."""
+    """Return width and height of any PNG file, in pixels, without unpacking it.
+
+    Raises:
+        PictureError: The file is not there, damaged or too large.
+    """
     size = png_chunks.header(png_chunks.split(read_bytes(source)))
     return size.width, size.height
 
 
 def read_texts(source: Source) -> dict[str, str | None]:
-    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`)."""
+    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`).
+
+    Raises:
+        PictureError: The file is not there, damaged or too large.
+    """
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
     return png_chunks.texts(chunks)
@@ -169,7 +180,11 @@ def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Return the bytes of a file of at most 64 MB."""
+    """Return the bytes of a file of at most 64 MB.
+
+    Raises:
+        PictureError: `picture_missing`, `picture_unreadable` or `picture_large`.
+    """
     if isinstance(source, bytes):
         return source
     try:

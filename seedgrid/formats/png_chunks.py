@@ -53,7 +53,11 @@ class Header:
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
-    """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped."""
+    """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped.
+
+    Raises:
+        PictureError: `picture_large`, or `picture_damaged` with what is wrong.
+    """
     if len(png) > MAX_FILE_BYTES:
         raise PictureError("picture_large", value=f"{len(png) // 2**20} MB", limit="64 MB")
     if not png.startswith(SIGNATURE):
@@ -96,6 +100,9 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
 
     Returns:
         As many as have 256 KB together, unpacked; None for one that does not fit any more.
+
+    Raises:
+        PictureError: `picture_damaged` for a text that cannot be unpacked.
     """
     found: dict[str, str | None] = {}
     left = MAX_METADATA_BYTES

@@ -51,7 +51,11 @@ def signed(png: bytes, *, has_start: bool) -> bytes:
 
 
 def check() -> None:
-    """Make sure that pictures can be signed, where they are to be."""
+    """Make sure that pictures can be signed, where they are to be.
+
+    Raises:
+        LibraryError: As `signed`.
+    """
     pixel = io.BytesIO()
     Image.new("RGB", (1, 1)).save(pixel, "PNG")
     signed(pixel.getvalue(), has_start=False)

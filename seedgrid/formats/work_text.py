@@ -52,7 +52,11 @@ def write_work(entries: Iterable[Entry]) -> str:
 
 
 def read_work(text: str) -> tuple[WorkPicture, ...]:
-    """Read the pictures of one work, in the order of their rounds and cells."""
+    """Read the pictures of one work, in the order of their rounds and cells.
+
+    Raises:
+        PictureError: `picture_record`: it is no such text, or its pictures are not of one work.
+    """
     try:
         found = _WORK.validate_json(text)
     except ValidationError as error:

@@ -86,7 +86,11 @@ class _SideFile(BaseModel):
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
-    """Say what a model can do."""
+    """Say what a model can do.
+
+    Raises:
+        ModelError: `model_damaged` when a configuration lacks what its family needs.
+    """
     family, configs = files.family, files.configs
     steps, guidance = _usual(ref.id, files)
     own = configs.get("scheduler", {})

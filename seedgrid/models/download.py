@@ -119,6 +119,9 @@ class Downloads:
 
         Args:
             hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
+
+        Raises:
+            ModelError: `model_name`.
         """
         if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])

@@ -156,6 +156,9 @@ def read_header(path: Path, shown: str) -> dict[str, dict[str, Any]]:
 
     Returns:
         For each tensor its `dtype` and `shape`.
+
+    Raises:
+        ModelError: `model_damaged`: cut off, a placeholder of Git LFS, or something else.
     """
     try:
         with safe_open(path, framework="np") as file:
@@ -189,7 +192,11 @@ def _read_json(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def family_in(index: dict[str, Any], folder: Path) -> Family:
-    """Return the family that a model's index names."""
+    """Return the family that a model's index names.
+
+    Raises:
+        ModelError: `model_code`, or as `family_of`.
+    """
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
         raise ModelError("model_code", value=folder.name, file=INDEX)
@@ -216,7 +223,11 @@ def _check_is_what_it_says(components: dict[str, str], folder: Path, family: Fam
 
 
 def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[str, str]:
-    """Return the class of each component that an index names, by the component's name."""
+    """Return the class of each component that an index names, by the component's name.
+
+    Raises:
+        ModelError: `model_damaged`, `model_code`, or `model_part`: what it needs is left empty.
+    """
     components: dict[str, str] = {}
     for name, entry in index.items():
         # Lists of numbers are settings, such as the layers that Krea 2 reads.

@@ -49,6 +49,7 @@ class HubFile:
 
     Attributes:
         name: With its folder.
+        size: In bytes.
         digest: The SHA-256 of its content; of a small one the SHA-1 that git calls it by.
     """
 

@@ -168,7 +168,12 @@ def check_free(model: HubModel) -> None:
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Put a LoRA that was fetched among the others, with what its card says."""
+    """Put a LoRA that was fetched among the others, with what its card says.
+
+    Raises:
+        ModelError: `model_there`.
+        LibraryError: The folder cannot be made.
+    """
     check_free(model)
     place = _place(model)
     make_folder(place.parent)

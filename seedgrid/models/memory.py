@@ -42,6 +42,9 @@ def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
 
     The system would end the whole program otherwise. What is let go for it does not count: another
     model leaves before this one is read.
+
+    Raises:
+        ModelError: `model_memory`, or `model_memory_format` where another format would do.
     """
     wanted = needs(dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)

@@ -64,6 +64,9 @@ def find(model: str | None) -> Model:
 
     Args:
         model: As the module says; None is `SEEDGRID_MODEL`, or the bundled model.
+
+    Raises:
+        ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
     wanted = model or os.environ.get("SEEDGRID_MODEL") or BUNDLED
     if wanted == BUNDLED:
@@ -190,6 +193,9 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
         hub_id: `org/name`.
         revision: A branch, tag or commit; None is the main branch as it was last fetched, or
             else what was fetched last.
+
+    Raises:
+        ModelError: `model_not_downloaded`.
     """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError

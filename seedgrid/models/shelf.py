@@ -140,7 +140,13 @@ def is_own(path: Path) -> bool:
 
 
 def place_for(name: str) -> Path:
-    """Return where a file of that name is kept."""
+    """Return where a file of that name is kept.
+
+    Raises:
+        ModelError: `model_name` for what is no name of a .safetensors file; `model_there` when
+            there is one already.
+        LibraryError: The folder cannot be made.
+    """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])
     if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS)):

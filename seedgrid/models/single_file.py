@@ -28,7 +28,11 @@ _OTHERWISE_APART: Final = {
 
 
 def configuration_source(path: Path) -> str | Path:
-    """Return where a single file's configurations are: a folder beside it, or a hub id."""
+    """Return where a single file's configurations are: a folder beside it, or a hub id.
+
+    Raises:
+        ModelError: `model_damaged`, or `model_unrecognised` when no family is.
+    """
     header = read_header(path, path.name)
     beside = path.with_suffix("")
     if (beside / "model_index.json").is_file():

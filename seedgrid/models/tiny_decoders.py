@@ -40,7 +40,11 @@ def is_decoder_here(name: str) -> bool:
 
 
 def decoder_folder(name: str) -> Path:
-    """Return where a tiny decoder lies, the one fetched last."""
+    """Return where a tiny decoder lies, the one fetched last.
+
+    Raises:
+        ModelError: `model_not_downloaded`.
+    """
     found = _snapshots(name)
     if not found:
         raise ModelError("model_not_downloaded", value=name)

@@ -38,7 +38,12 @@ def find_upscaler(name: str) -> Upscaler:
 
 
 def take_upscaler(path: Path) -> Upscaler:
-    """Make a file known by its name from now on; see `Shelf.take`."""
+    """Make a file known by its name from now on; see `Shelf.take`.
+
+    Raises:
+        InputError: `upscaler_missing`.
+        ModelError: `upscaler_damaged` for what is no safetensors file of a network.
+    """
     return _named(_SHELF.take(path))
 
 
@@ -56,7 +61,12 @@ def check_offered(name: str) -> None:
 
 
 def recorded_upscaler(upscaler: Upscaler) -> Path:
-    """Return the very file that a recipe names; see `Shelf.recorded`."""
+    """Return the very file that a recipe names; see `Shelf.recorded`.
+
+    Raises:
+        InputError: `upscaler_missing`.
+        ModelError: `upscaler_changed` when the name now means other weights.
+    """
     return _SHELF.recorded(upscaler.id, upscaler.weights_sha256)
 
 

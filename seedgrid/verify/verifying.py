@@ -44,6 +44,9 @@ def verify(
 
     Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
     its claims, and the next batch is verified.
+
+    Raises:
+        RunCancelled: `watch.cancelled` became true.
     """
     verdicts: dict[int, Verdict] = {}
     for places in batches(claims):

@@ -56,7 +56,11 @@ _EXTRAS: Final = (
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when this is not how they are written."""
+    """Read the settings, or return None when this is not how they are written.
+
+    Raises:
+        PictureError: `picture_text`: so long a text holds no settings of anybody's.
+    """
     text = texts.get("parameters", "")
     if len(text) > _MAX_TEXT:
         raise PictureError("picture_text", value="parameters")

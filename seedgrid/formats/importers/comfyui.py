@@ -40,7 +40,11 @@ Node = dict[str, Any]
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when ComfyUI did not write this picture."""
+    """Read the settings, or return None when ComfyUI did not write this picture.
+
+    Raises:
+        PictureError: `picture_foreign`: it holds no graph, or none with a sampler.
+    """
     if not texts.get("prompt", "").lstrip().startswith(("{", "[")):
         if "workflow" in texts:
             reason = "the picture holds ComfyUI's workflow without the values of its run"
