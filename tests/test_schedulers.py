@@ -88,7 +88,7 @@ def run_schedule(name: str, config: dict[str, Any], num_steps: int) -> torch.Ten
 
 
 @pytest.mark.parametrize("numbers", rest_swept(["some", "all"], ["some"]))
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", rest_swept(CONFIGS, ["bundled", "dynamic flow"]))
 def test_every_scheduler_paints_at_every_number_of_steps(config: str, numbers: str) -> None:
     """From 1 to 60, but for what is refused beforehand with the fewest that it takes.
 

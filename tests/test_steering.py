@@ -92,10 +92,10 @@ WITH_WORDS = [each for each in FAMILIES if each not in ("ddpm", "ddim")]
 CASES = [
     ("sd", "DDIM", 5.0),
     ("sd", "Heun", 0.0),
-    *((name, None, 5.0) for name in ("sdxl", "sd3")),
+    ("sdxl", None, 5.0),
 ]
 SWEPT = [
-    ("lcm", None, 5.0),
+    *((name, None, 5.0) for name in ("sd3", "lcm")),
     *(("sd", solver, 5.0) for solver in SOLVERS[1:]),
     *(("sd", solver, 0.0) for solver in SOLVERS[:-1]),
     *((name, None, 0.0) for name in ("sdxl", "sd3", "lcm")),

@@ -151,7 +151,7 @@ def test_axe_finds_nothing_while_it_paints(open_page: OpenPage) -> None:
     page = open_page(viewport={"width": 390, "height": 844})
     page.evaluate(AXE)
     expect(page.locator("#sg-hints .sg-chip").first).to_be_attached()
-    prompt(page).fill("a fox that is held")
+    prompt(page).fill("a fox that is held and looked at")
     narrow = _found(page, "words")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 from steps import (
     CELLS,
@@ -145,6 +146,7 @@ def _grid_box(page: Page) -> object:
     return page.locator("#sg-stage .sg-grid").bounding_box()
 
 
+@pytest.mark.sweep
 def test_a_korean_phone_cuts_no_words_and_covers_no_button(open_page: OpenPage) -> None:
     """Captions, dates, the undo, what is compared and the news that nobody answers, all in Korean.
 

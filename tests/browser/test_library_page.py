@@ -85,6 +85,7 @@ def test_a_work_is_found_and_gone_on_with(page: Page) -> None:
     page.wait_for_function("document.querySelector(\"[data-cell='0']\").dataset.seed === '1'")
 
 
+@pytest.mark.sweep
 def test_a_large_library_comes_as_one_scrolls(open_page: OpenPage, tmp_path: Path) -> None:
     """A page of cards at a time, in order; what is far from the window is not drawn.
 

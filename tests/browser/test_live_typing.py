@@ -245,6 +245,7 @@ def test_one_question_is_under_way_and_one_waits(live: Page, gate: Gate) -> None
     assert len(asked) <= 5
 
 
+@pytest.mark.sweep
 def test_two_pages_each_follow_their_own_words(open_page: OpenPage, browser: Browser) -> None:  # noqa: ARG001
     """Of one visitor and of two: neither is shown the other's pictures."""
     one = switch_on(open_page(), "41-44")

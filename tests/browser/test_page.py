@@ -181,6 +181,7 @@ def test_escape_and_stop_keep_the_page_usable(page: Page) -> None:
     expect(status(page)).to_contain_text("Done")
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("gate")
 def test_two_visitors_do_not_meet(open_page: OpenPage) -> None:
     """Each sees only their own pictures, and Stop in one leaves the other running.

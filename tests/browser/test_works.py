@@ -66,17 +66,17 @@ def test_earlier_works_stay_on_the_rail_and_back_leads_to_them(open_page: OpenPa
 
 def test_a_work_that_is_still_painted_forms_when_one_comes_back(page: Page, gate: Gate) -> None:
     """Its pictures come as they are made, though another work was begun meanwhile."""
-    prompt(page).fill("a held fox")
+    prompt(page).fill("a held pony")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
     prompt(page).fill("a boat that waits")
     page.click("#sg-generate")
     expect(page.locator("#sg-queue li")).to_have_count(1)
-    _folded(page).filter(has_text="a held fox").click()
+    _folded(page).filter(has_text="a held pony").click()
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
     gate.open()
     wait_until_done(page)
-    assert page.locator("#sg-stage img").first.get_attribute("alt") == "a held fox"
+    assert page.locator("#sg-stage img").first.get_attribute("alt") == "a held pony"
 
 
 def _folded(page: Page) -> Locator:
