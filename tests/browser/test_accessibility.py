@@ -160,7 +160,8 @@ def test_axe_finds_nothing_while_it_paints(open_page: OpenPage) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("size", [(1400, 900), pytest.param((390, 844), marks=pytest.mark.sweep)])
+@pytest.mark.sweep
+@pytest.mark.parametrize("size", [(1400, 900), (390, 844)])
 def test_the_whole_flow_by_keyboard_alone(open_page: OpenPage, size: tuple[int, int]) -> None:
     """Words, pictures by arrows, a variation, back, zoom, favourite, library, settings, models."""
     page = open_page(viewport={"width": size[0], "height": size[1]})

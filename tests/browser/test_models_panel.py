@@ -211,6 +211,7 @@ def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage, hub: Hub) 
     del hub.repositories[family]
 
 
+@pytest.mark.sweep
 def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
     open_page: OpenPage,
 ) -> None:

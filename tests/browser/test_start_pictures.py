@@ -54,6 +54,7 @@ def test_four_large_finals_of_the_pick(page: Page) -> None:
     expect(page.locator("#sg-stage .sg-cell img").first).to_have_js_property("naturalWidth", 512)
 
 
+@pytest.mark.sweep
 def test_a_network_makes_the_large_final(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
