@@ -255,3 +255,17 @@ def test_what_cannot_be_exported_is_told() -> None:
         with pytest.raises(InputError) as caught:
             single.script(entries)
         assert caught.value.code == code
+
+
+def test_the_script_names_nothing_of_ours() -> None:
+    """Its imports are the standard library, torch, diffusers, transformers, NumPy and Pillow."""
+    program = single.script([as_entry(make_picture())])
+    imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
+
+    assert imported - sys.stdlib_module_names == {
+        *("PIL", "diffusers", "numpy", "torch", "transformers")
+    }
+
+
+def is_import(line: str) -> bool:
+    return line.startswith(("import ", "from "))

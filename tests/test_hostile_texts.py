@@ -12,6 +12,7 @@ from seedgrid.core.checks import MAX_CHARACTERS as MAX_MIX_CHARACTERS
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
 from seedgrid.core.seeds import MAX_CHARACTERS, parse_seeds
+from seedgrid.formats.links import read_link
 from seedgrid.web.actions.form import FormPayload, read_request
 
 
@@ -80,3 +81,30 @@ def test_two_long_prompts_are_compared_within_a_bound(
     compare_words(before, after)
 
     assert all(count <= MAX_COMPARISONS for count in asked)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "seeds=" + "1+++" * 16 + "x",
+        "seeds=" + "1+++" * 2400 + "x",
+        "seeds=" + "1%20" * 12_000,
+        "seeds=" + "1%E3%80%80" * 2400 + "%00",
+        "mix=" + "5:.5," * 12_000,
+        "mix=" + "5:0." + "1" * 60_000,
+        "size=" + "1" * 60_000,
+        "steps=" + "1" * 60_000,
+        "guidance=" + "1" * 60_000,
+        "guidance=1." + "1" * 60_000,
+        "model=" + "a" * 60_000,
+        "model=" + "a." * 30_000 + "/",
+        "model=a/b@" + "c" * 60_000,
+        "seeds=" + "1," * 40_000,
+    ],
+)
+def test_no_link_takes_long(query: str) -> None:
+    """A link is opened by a plain visit: each of these is refused in one pass."""
+    with pytest.raises(InputError) as caught:
+        read_link(query)
+
+    assert len(str(caught.value)) < 300

@@ -88,3 +88,14 @@ def test_instruction_limits_are_those_of_the_start() -> None:
     )
     limits = {"ATEN_CPU_CAPABILITY": "default", "NPY_DISABLE_CPU_FEATURES": "X86_V4"}
     assert done.stdout.strip() == f"{limits} DEFAULT"
+
+
+def test_two_passports_of_one_machine_are_equal() -> None:
+    """Nothing in it changes from moment to moment."""
+    assert current_passport(CPU, Placement()) == current_passport(CPU, Placement())
+
+
+def test_previews_are_not() -> None:
+    """Looking on does not change a picture."""
+    watched = current_passport(CPU, Placement(previews=True))
+    assert watched == current_passport(CPU, Placement(previews=False))

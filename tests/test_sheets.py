@@ -83,6 +83,14 @@ def test_four_pictures_make_two_by_two() -> None:
     assert make_grid(images, count=4).tobytes() == sheet.tobytes()
 
 
+def test_a_grid_is_drawn_in_its_order(library: Library) -> None:
+    """Four cells, two by two, the first one at the top left."""
+    page = drawn(a_grid(library))
+
+    assert colours_of(page) == list(COLOURS)
+    assert page.width == 2 * 256 + 60
+
+
 def test_a_lineage_shows_its_rounds_and_who_was_chosen(library: Library) -> None:
     """Rounds lie under each other; the picture that was refined has a coloured frame."""
     grid = a_grid(library)
@@ -168,3 +176,17 @@ def test_long_words_are_broken_and_cut() -> None:
     assert wrap("", 15, 500, 2) == []
     assert wrap("word " * 200, 15, 250, 2)[1].endswith("…")
     assert font.getlength("x") > 0
+
+
+def test_letters_without_width_are_measured_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many fit on a line: measured one by one, 4,000 took seconds."""
+    font, text, measured = font_for("\u0301", 15), "\u0301" * 4000, []
+
+    class Counted:
+        def getlength(self, part: str) -> float:
+            measured.append(len(part))
+            return font.getlength(part)
+
+    monkeypatch.setattr("seedgrid.export.drawing.font_for", lambda *_: Counted())
+    assert wrap(text, 15, 250, 2) == [text]
+    assert len(measured) < 50

@@ -255,3 +255,10 @@ def test_a_final_of_a_steered_picture_follows_nobody(
     run.cancel()
     assert recipe.parent is None
     assert recipe.start == made["here"].pixels_sha256
+
+
+def test_they_are_remembered(studio: Studio, made: dict[str, Entry]) -> None:
+    """The same refinement is known, and nobody paints it again."""
+    run = studio.start_refine(made["parent"], [", at night"], hold=0.5)
+    assert run.result()[0].pixels_sha256 == made["held"].pixels_sha256
+    assert run.num_remembered == 1

@@ -345,3 +345,20 @@ def test_a_start_can_be_held_too(
     inside = regions.inside(region.mask, 64, 64)
     np.testing.assert_array_equal(found[1][~inside], parent[~inside])
     assert np.any(found[0] != parent)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["sd", "sd3"])
+def test_portable_pictures_are_steered_too(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """With what is remembered and without, in batches of other widths."""
+    grid = parents_of(backend, model_folder(name), portable=True, num_inference_steps=4)
+    parent = paint(backend, grid[:2])[1]
+    region = Region(mask=a_mask(tmp_path, 3), feather=3)
+    child = steer(grid[1], grid[1].replace(prompt="fox, neon"), hold=0.5, region=region)
+    spread = child.replace(spread=0.5)
+    found = paint(backend, [child, spread])
+    inside = regions.inside(region.mask, 64, 64)
+    np.testing.assert_array_equal(found[0][~inside], parent[~inside])
+    np.testing.assert_array_equal(paint(DiffusersBackend(), [child])[0], found[0])

@@ -76,8 +76,8 @@ def within_memory(
         work: May be done twice.
         free_memory: Lets go of everything that can be made again.
         tell: Called before it is tried once more.
-        recipe: For the advice.
-        device: For the advice.
+        recipe: What is painted, for the advice.
+        device: Where, for the advice.
     """
     for is_last in (False, True):
         try:

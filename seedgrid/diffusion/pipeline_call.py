@@ -86,6 +86,14 @@ def call_pipeline(
 ) -> PipelineOutput:
     """Call the pipeline with W cells, in each of the contexts, which are entered in order.
 
+    Args:
+        recipes: At most W of them.
+        loaded: Their model.
+        watch: Who is told.
+        contexts: Blocks around the call.
+        guide: What is followed, and what of the ways is wanted.
+        words: Of each recipe, where words are read alone.
+
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.

@@ -103,7 +103,12 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def advise(recipe: Recipe, report: ProbeReport) -> None:
-    """Have a smaller batch offered for this model from now on, if its lock does not hold here."""
+    """Have a smaller batch offered for this model from now on, if its lock does not hold here.
+
+    Args:
+        recipe: Of the kind that was probed.
+        report: Of a probe that was placed as pictures usually are.
+    """
     if report.holds:
         return
     model = f"{recipe.model.weights_sha256}|{recipe.dtype}"

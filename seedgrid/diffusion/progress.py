@@ -36,6 +36,8 @@ def follow(
 ) -> None:
     """Make a scheduler, which serves one call, tell `watch` of its steps, and steer it.
 
+    Of the batch's rows, `num_pictures` are wanted; the rest is padding.
+
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
         Halted: In the same way, when what `steering` wants is there.

@@ -175,11 +175,19 @@ def font_for(text: str, size_px: int) -> Font:
 
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
-    """Return how many letters from the beginning fit; at least one."""
-    count = 1
-    while count < len(text) and font.getlength(text[: count + 1]) <= width_px:
-        count += 1
-    return count
+    """Return how many letters from the beginning fit; at least one.
+
+    Only about as much of a text is measured as fits, however long it is.
+    """
+    low, high = 1, 1
+    while high < len(text) and font.getlength(text[:high]) <= width_px:
+        low, high = high, min(2 * high, len(text))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (
+            (middle, high) if font.getlength(text[:middle]) <= width_px else (low, middle - 1)
+        )
+    return low
 
 
 @functools.cache

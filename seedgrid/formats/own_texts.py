@@ -66,7 +66,11 @@ def parameters_text(recipe: Recipe) -> str:
 
 
 def mark_text(*, has_start: bool) -> str:
-    """Return the XMP packet that says that a model made a picture."""
+    """Return the XMP packet that says that a model made a picture.
+
+    Args:
+        has_start: Whether it began from another picture, which may be a photograph.
+    """
     return _MARK.format(kind=source_type(has_start=has_start))
 
 

@@ -61,6 +61,9 @@ class PngRecord(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
+    Args:
+        picture: Pixels of shape (height, width, 3), uint8.
+
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
 

@@ -20,6 +20,9 @@ _CACHE: Final = "digests"
 def files_digest(files: Mapping[str, Path]) -> str:
     """Return one digest of named files, as `sha256sum NAME… | sha256sum` gives it.
 
+    Args:
+        files: Where each file lies, by the name it counts under.
+
     Returns:
         64 hexadecimal digits, from the digests and names in the order of the names.
     """
@@ -50,8 +53,7 @@ def states(files: Mapping[str, Path]) -> tuple[str, ...]:
     Who has read them keeps it: a file that is mapped into memory changes there, too, when somebody
     writes into it.
     """
-    paths = [path for _, path in sorted(files.items())]
-    return tuple(_state(path) if path.exists() else "gone" for path in paths)
+    return tuple(_state_or_gone(path) for _, path in sorted(files.items()))
 
 
 def _file_digests(paths: Sequence[Path]) -> dict[Path, str]:
@@ -81,3 +83,10 @@ def _state(path: Path) -> str:
     status = path.stat()
     times = f"{status.st_mtime_ns}|{status.st_ctime_ns}"
     return f"{status.st_dev}|{status.st_ino}|{status.st_size}|{times}"
+
+
+def _state_or_gone(path: Path) -> str:
+    try:
+        return _state(path)
+    except OSError:
+        return "gone"

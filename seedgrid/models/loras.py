@@ -60,6 +60,7 @@ class LoraItem:
     Attributes:
         id: What recipes and prompts call it.
         hub_id: Where it was fetched; empty where it came otherwise.
+        licence: As its card on the hub names it.
         made_for: The kind of model that it says it was trained on; empty where it says nothing.
         words: What to write into the prompt with it: its trigger words, or else what most of its
             training pictures were called.
@@ -142,11 +143,7 @@ def lora_items() -> tuple[LoraItem, ...]:
 def describe_lora(path: Path) -> LoraItem:
     """Say of a LoRA what its file and its card say."""
     metadata, name = _metadata(path), path.stem
-    words, licence, *_ = [
-        *recall_texts(_SAID).get(name, []),
-        "",
-        "",
-    ]  # As its card on the hub says.
+    words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
     architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
     return LoraItem(
         id=name,

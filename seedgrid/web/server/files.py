@@ -4,6 +4,7 @@ Pictures are served as they are on disk, byte for byte, to who has them in their
 the digest of what a picture began from, is a name that a published picture tells everybody.
 """
 
+import json
 import re
 import shutil
 import tempfile
@@ -14,7 +15,6 @@ from typing import Annotated, Any, Final
 from anyio import to_thread
 from fastapi import APIRouter, Form, UploadFile
 from fastapi.responses import FileResponse, Response
-from pydantic import Json
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.formats import png
@@ -35,6 +35,7 @@ _QUALITY: Final = 80
 _IN_ONE_PIECE: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST: Final = 100
+_MAX_STATE: Final = 10_000
 
 
 def file_routes(answers: Answers) -> APIRouter:
@@ -100,10 +101,10 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
     @router.post("/drop")
     async def drop(
         files: list[UploadFile],
-        state: Annotated[Json[dict[str, Any]], Form()],
+        state: Annotated[str, Form(max_length=_MAX_STATE)],
         who: Asks,
     ) -> Response:
-        kept = {**state, "visitor": who.visitor}
+        kept = {**_read_state(state), "visitor": who.visitor}
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
             names = [
@@ -120,6 +121,15 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
         return json_answer(update.parts())
 
     return router
+
+
+def _read_state(text: str) -> dict[str, Any]:
+    """Read what a browser keeps; nothing where it is no object."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    return told if isinstance(told, dict) else {}
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
