@@ -227,14 +227,14 @@ def test_a_missing_device_is_impossible_unless_another_is_asked_for(
 
 
 def test_another_release_is_named_when_the_bits_differ(
-    backend: DiffusersBackend, grid: tuple[Claim, ...]
+    painter: DiffusersBackend, grid: tuple[Claim, ...]
 ) -> None:
     """Passport differences come first, in words."""
     pixels = grid[0].pixels.copy()
     pixels[::15, ::20] ^= 1
     passport = grid[0].passport.model_copy(update={"torch": "2.8.0"})
     claim = claim_of("old", pixels, grid[0].recipe, passport)
-    verdict = verify_one(backend, claim)
+    verdict = verify_one(painter, claim)
     assert verdict.verdict == "close"
     first = verdict.reasons[0]
     assert first.is_difference
