@@ -16,6 +16,7 @@ from test_loras import make_lora
 from seedgrid.core.errors import ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.models import registry
 from seedgrid.studio import Studio
 from seedgrid.verify import Verdict
 
@@ -134,3 +135,20 @@ def test_a_lora_that_changed_is_to_blame(studio: Studio, lora: Path) -> None:
     verdict = verdict_on(studio, picture)
     assert verdict.verdict == "impossible"
     assert "LoRA" in str(verdict.reasons[0])
+
+
+def test_what_a_model_can_do_is_read_again_only_when_a_file_of_it_has_changed(
+    model: Path,
+) -> None:
+    card = registry.find(str(model)).card
+
+    assert registry.find(str(model)).card is card
+
+    scheduler = model / "scheduler" / "scheduler_config.json"
+    scheduler.write_text(
+        scheduler.read_text().replace('"num_train_timesteps": 1000', '"num_train_timesteps": 100')
+    )
+    assert registry.find(str(model)).card.max_steps == 99
+
+    (model / "seedgrid.json").write_text('{"suffixes": [", at dusk"]}')
+    assert registry.find(str(model)).card.suffixes == (", at dusk",)

@@ -10,7 +10,7 @@ the digest, never a path. Needs no torch.
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
+from seedgrid.models.digests import states
 from seedgrid.models.files import GGUF, INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import hub_cache, read_name, repository_folder
 from seedgrid.models.memory import check_room
@@ -59,6 +60,17 @@ class Model:
         return make_card(ref, self.files)
 
 
+def _read_once(name: str, revision: str, path: Path) -> Model:
+    """Return the same object, and what it has read, as long as no file of the model changes."""
+    beneath = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path]
+    return _same(name, revision, path, states({str(each): each for each in beneath}))
+
+
+@lru_cache(maxsize=64)
+def _same(name: str, revision: str, path: Path, _states: tuple[str, ...]) -> Model:
+    return Model(id=name, revision=revision, path=path)
+
+
 def find(model: str | None) -> Model:
     """Find a model by what a person calls it.
 
@@ -70,7 +82,7 @@ def find(model: str | None) -> Model:
     """
     wanted = model or os.environ.get("SEEDGRID_MODEL") or BUNDLED
     if wanted == BUNDLED:
-        return Model(id=BUNDLED, revision="local", path=bundled_folder())
+        return _read_once(BUNDLED, "local", bundled_folder())
     if len(wanted) > 1000 or not wanted.isprintable():
         raise ModelError("model_name", value=wanted[:80])
     if Path(wanted).suffix == GGUF:
@@ -170,8 +182,8 @@ def _as_model(path: Path) -> Model:
     hub_id = repository.removeprefix("models--").replace("--", "/", 1)
     is_cached = repository.startswith("models--") and snapshots == "snapshots"
     if is_cached and is_hub_id(hub_id) and is_revision(revision):
-        return Model(id=hub_id, revision=revision, path=path)
-    return Model(id=path.name, revision="local", path=path)
+        return _read_once(hub_id, revision, path)
+    return _read_once(path.name, "local", path)
 
 
 def _known_places(name: str) -> list[Path]:
@@ -208,11 +220,11 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
         raise ModelError("model_not_downloaded", value=hub_id) from error
     if isinstance(index, str):
         folder = Path(index).parent
-        return Model(id=hub_id, revision=folder.name, path=folder)
+        return _read_once(hub_id, folder.name, folder)
     fetched = [] if revision else _snapshots(repository_folder(hub_id))
     if not fetched:
         raise ModelError("model_not_downloaded", value=hub_id)
-    return Model(id=hub_id, revision=fetched[-1].name, path=fetched[-1])
+    return _read_once(hub_id, fetched[-1].name, fetched[-1])
 
 
 def _snapshots(repository: Path) -> list[Path]:
