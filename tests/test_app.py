@@ -83,6 +83,22 @@ def test_a_space_builds_the_page_at_import() -> None:
     assert done.stdout.split() == ["GuardedServer", "VisitorLibraries", "InstalledBackend"]
 
 
+def test_starting_the_page_touches_no_stub_file_of_gradio() -> None:
+    """Gradio would compare and write a `.pyi` file for each component: most of its import."""
+    code = """
+import sys
+def watch(event, arguments):
+    if event == "open" and str(arguments[0]).endswith(".pyi"):
+        print(arguments[0])
+sys.addaudithook(watch)
+import seedgrid.web.launch
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])
 def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
     """Strangers cannot ask what lies on the server's disk: a path is refused unread."""
