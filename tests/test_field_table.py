@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,9 +20,10 @@ import seedgrid
 from seedgrid.cli.program import app as program
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, ON_PAGE, OPTIONS
-from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.diffusion.backend import Placement
+from seedgrid.export import script
 from seedgrid.locales import english
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web.actions.form import FormPayload, read_request
@@ -52,6 +54,21 @@ def test_each_attribute_of_a_request_has_one_field() -> None:
     assert sorted(filled_by("recipe")) == sorted(names_of(Request))
     assert set(filled_by("placement")) <= names_of(Placement)
     assert len({row.name for row in FIELDS}) == len(FIELDS)
+
+
+def test_each_setting_of_a_recipe_has_its_attribute_and_a_check() -> None:
+    """Without a `check` in its row, what was asked for never reaches the recipe."""
+    read_by_resolve = {"seeds", "portable", "loras", "upscaler", "model"}
+    checked = {name for row in FIELDS if row.check for name in row.fills}
+    assert names_of(Request) - checked == read_by_resolve
+    assert checked <= set(Recipe.model_fields), "add the attribute to Recipe, with a default"
+
+
+def test_the_exported_script_is_told_every_attribute_of_a_recipe() -> None:
+    """What the script leaves out would come out otherwise."""
+    told = re.findall(r"recipe\.(\w+)", Path(script.__file__).read_text())
+    only_shown = {"typed_prompt"}
+    assert set(Recipe.model_fields) - set(told) == only_shown
 
 
 @pytest.mark.parametrize("row", ON_PAGE, ids=lambda row: row.name)

@@ -25,7 +25,7 @@ from seedgrid.core.text import json_text, one_line
 from seedgrid.engine import Run
 
 _STEERED: Final = ("held_steps", "mask", "spread")
-"""What is said of a picture only where it is there."""
+"""Attributes of a recipe that a line of JSON has only where they are set."""
 
 
 def say(text: str) -> None:

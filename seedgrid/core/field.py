@@ -45,7 +45,8 @@ class Field:
         read: Makes a value of what was typed; by default by its type.
         write: Makes a text of a value that `read` reads again; by default by its type.
         reads_blank: Whether a blank text has a meaning too; it leaves a setting open otherwise.
-        check: Makes of a request's value, which may be open, what a recipe holds.
+        check: Turns a request's value, which may be open, into the recipe's, or refuses it. Without
+            one it does not reach the recipe.
         choices: What a list offers with a model; None where the machine decides (model, device).
         has_auto: Whether a list begins with "auto", and says what that gives.
         widget: How the page asks for it; None when it does not. `"bar"` is beside Generate.
@@ -59,8 +60,10 @@ class Field:
             link fills it in.
         varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
             a variation cannot set it.
-        keeps_noise: Whether a variation must leave it alone: it decides the noise itself.
-        imported: Whether it is a number that other tools' pictures hold (`imported.Found`).
+        decides_noise: Whether another value begins from other noise, so that a variation, which
+            keeps its picture's noise, cannot set it.
+        imported: Whether it is a number that other tools' pictures hold: `Found` in
+            formats/importers/found.py.
     """
 
     name: str
@@ -86,7 +89,7 @@ class Field:
     in_link: bool = True
     imported: bool = False
     varies: re.Pattern[str] | None = None
-    keeps_noise: bool = False
+    decides_noise: bool = False
 
     @property
     def id(self) -> str:

@@ -86,7 +86,7 @@ class Request:
             reads_blank=True,
             widget="bar",
             varies=SEEDS,
-            keeps_noise=True,
+            decides_noise=True,
         ),
     ] = (0, 1, 2, 3)
     negative_prompt: Annotated[
@@ -165,7 +165,7 @@ class Request:
             help="For example 512x768.",
             metavar="WxH",
             varies=SIZE,
-            keeps_noise=True,
+            decides_noise=True,
         ),
     ] = None
     height: int | None = None

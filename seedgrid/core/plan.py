@@ -91,7 +91,7 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
     """Name the settings that differ; of one that nobody varies only where nothing else does."""
     then, now = ask_again(before), ask_again(after)
     differing = [row for row in _SETTINGS if row.of(then) != row.of(now)]
-    varied = [row for row in differing if row.varies and not row.keeps_noise]
+    varied = [row for row in differing if row.varies and not row.decides_noise]
     shown = varied or ([] if has_other else differing)
     return [f"{row.name} {_written(row, then, now)}".strip()[:_LONGEST] for row in shown]
 

@@ -55,16 +55,17 @@ PromptText = Annotated[
 ]
 
 
-_OF_A_ROW: Final = (
+_DIFFERING: Final = (
     *("prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"),
     *("parent", "held_steps", "mask", "feather", "spread"),
 )
-"""What may differ in one batch."""
+"""What pictures of one batch may have otherwise."""
 
 _LIKE_PARENT: Final = (
     *("seed", "noise_mix", "width", "height", "num_inference_steps", "scheduler"),
     *("model", "dtype", "determinism", "arithmetic", "start", "strength", "upscaler"),
 )
+"""What a picture that holds its parent's steps has like it: its words and guidance are its own."""
 
 
 class Value(BaseModel):
@@ -230,7 +231,7 @@ class Recipe(Value):
     @property
     def batch_key(self) -> str:
         """What recipes must share to be computed in one batch: all but the words and the noise."""
-        return self.model_dump_json(exclude=set(_OF_A_ROW))
+        return self.model_dump_json(exclude=set(_DIFFERING))
 
     def replace(self, **changes: object) -> Recipe:
         """Return a copy with fields changed, validated again.

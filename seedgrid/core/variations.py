@@ -81,7 +81,7 @@ def read_variation(text: str) -> Variation:
     rest, settings = check_prompt(text, field="vary").strip(), {}
     while (taken := _taken(rest)) is not None:
         row, value, after = taken
-        if row.keeps_noise:
+        if row.decides_noise:
             raise InputError("vary_noise", field="vary", name=row.name)
         settings[row.name] = row.value(value)
         part = _PART.match(after)
