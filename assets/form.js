@@ -125,14 +125,12 @@ const NUM_SEEDS = 2 ** 32;
 const MOST = 256; // are painted at once, as in seedgrid/core/seeds.py
 const seeds = inputOf("sg-seeds");
 
-/** The seeds in the field: "0-3", "7, 11"; none where a part of it is no number. */
+/** The seeds in the field, "0-3" or "7, 11", as the server reads them; none where it would not. */
 function writtenSeeds() {
-  const parts = seeds.value.split(/[,\s]+/).filter(Boolean).map((part) => {
-    const [first, last = first] = part.split("-").map((end) => (end === "" ? NaN : Number(end)));
-    if (!Number.isInteger(first) || !Number.isInteger(last) || last < first) return [];
-    return Array.from({ length: Math.min(last - first + 1, MOST) }, (_, index) => first + index);
-  });
-  return parts.every((part) => part.length) ? parts.flat() : [];
+  if (!/^\s*(\d+(\s*[-–…]\s*\d+)?(\s*[,;]\s*|\s+|$))+$/.test(seeds.value)) return [];
+  return [...seeds.value.matchAll(/(\d+)(?:\s*[-–…]\s*(\d+))?/g)].flatMap(([, first, last = first]) =>
+    Array.from({ length: Math.min(Math.max(0, last - first + 1), MOST) }, (_, index) => Number(first) + index),
+  );
 }
 
 const seedsOnStage = () => (SeedGrid.stageNow?.()?.cells ?? []).map((cell) => cell.seed).filter(Number.isInteger);

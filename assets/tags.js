@@ -1,15 +1,15 @@
-/* The library's tags: a row of them, each a collection to open, and the field that puts one on what is
-   selected. A tag is a stranger's word: it is shown as text only. */
+/* The library's tags: a row of them, each opens what has it, and the field that adds one to what is
+   selected. Tags come from users, so they are only ever set as text. */
 import { SeedGrid } from "./base.js";
 
-export const tagRow = (choose) => {
+export const tagRow = (onChoose) => {
   const { make, text } = SeedGrid;
   const FEW = 16;
   const list = make("datalist", { id: "sg-tags-known" });
   const node = make("div", { class: "sg-tags", role: "group", "aria-label": text("library_tags"), hidden: "" });
   let known = [];
   let chosen = "";
-  let isWhole = false;
+  let showsAll = false;
 
   function chip({ tag, number }) {
     const button = make("button", { class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) });
@@ -20,14 +20,14 @@ export const tagRow = (choose) => {
   function pick(tag) {
     chosen = tag === chosen ? "" : tag;
     draw();
-    choose(chosen);
+    onChoose(chosen);
   }
 
   function draw() {
     const hadFocus = node.contains(document.activeElement) ? [...node.children].indexOf(document.activeElement) : -1;
-    // The one that is open is always in sight.
-    const shown = isWhole ? known : known.filter(({ tag }, at) => at < FEW || tag === chosen);
-    const more = make("button", { class: "sg-pill", text: text("library_more_tags"), onclick: () => ((isWhole = true), draw()) });
+    // The chosen tag is always shown.
+    const shown = showsAll ? known : known.filter(({ tag }, at) => at < FEW || tag === chosen);
+    const more = make("button", { class: "sg-pill", text: text("library_more_tags"), onclick: () => ((showsAll = true), draw()) });
     node.replaceChildren(...shown.map(chip));
     if (shown.length < known.length) node.append(more);
     node.append(list);
@@ -37,20 +37,20 @@ export const tagRow = (choose) => {
 
   return {
     node,
-    /** Show these tags. One that is gone from every picture is open no longer. */
+    /** Show these tags, and clear the choice where no picture has the chosen one any more. */
     show(tags) {
       known = tags;
       list.replaceChildren(...tags.map(({ tag }) => make("option", { value: tag })));
       const isGone = chosen && !tags.some(({ tag }) => tag === chosen);
       if (isGone) chosen = "";
       draw();
-      if (isGone) choose("");
+      if (isGone) onChoose("");
     },
   };
 };
 
-/** The tags of what is selected: a field to add one, and those that all of it has, to take off. */
-export const tagField = (change) => {
+/** The tags of what is selected: a field to add one, and a button to remove each that all of it has. */
+export const tagField = (onChange) => {
   const { make, text } = SeedGrid;
   const input = make("input", { class: "sg-field", list: "sg-tags-known", maxlength: "40", placeholder: text("library_tag"), "aria-label": text("library_tag") });
   const shared = make("span", { class: "sg-shared-tags" });
@@ -59,12 +59,12 @@ export const tagField = (change) => {
   function add(event) {
     event.preventDefault();
     const tag = input.value.trim().replace(/^#/, "");
-    if (tag) change({ add: [tag] });
+    if (tag) onChange({ add: [tag] });
     input.value = "";
   }
 
   function chip(tag) {
-    const button = make("button", { class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: () => (change({ remove: [tag] }), input.focus()) });
+    const button = make("button", { class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: () => (onChange({ remove: [tag] }), input.focus()) });
     button.append(make("bdi", { text: tag }), SeedGrid.icon("close"));
     return button;
   }

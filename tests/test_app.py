@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from seedgrid.models.shelf import bundled_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import check_offered
 from seedgrid.web import launch
+from seedgrid.web.state.model_options import offered
 
 ROOT = Path(app.__file__).parent
 
@@ -121,6 +123,20 @@ def test_a_picture_from_elsewhere_brings_no_other_model(
         with pytest.raises(ModelError) as caught:
             check_offered([own, own.replace(model=other)], studio.card)
     assert caught.value.code == "model_not_offered"
+
+
+def test_a_public_page_lists_what_it_offers_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own model stands there by its name, not by its path, and no other that is refused."""
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "someone/else")
+    own = Path(shutil.copytree(bundled_folder(), tmp_path / "own fox"))
+    with Studio(
+        str(own), library=tmp_path / "library", backend=InstalledBackend(str(own))
+    ) as studio:
+        models = offered(studio, None, "en")["lists"]["model"]
+    assert [name for _, name in models] == ["own fox"]
 
 
 def test_a_space_paints_with_its_own_model() -> None:

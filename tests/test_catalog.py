@@ -13,6 +13,7 @@ from lora_files import lora_bytes
 
 from seedgrid.core.errors import ModelError
 from seedgrid.models import catalogue, registry
+from seedgrid.models.single_file import configuration_source
 
 
 @pytest.fixture
@@ -257,6 +258,23 @@ def test_a_single_file_without_its_text_encoders_says_so(
     path.write_bytes(lora_bytes(tensor="model.diffusion_model.joint_blocks.0.weight"))
     shutil.copytree(model_folder("sd3"), path.with_suffix(""))
     assert code_of(path) == "model_part"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "hub_id"),
+    [
+        ("0.x_block.mlp.fc1.weight", "stabilityai/stable-diffusion-3-medium-diffusers"),
+        ("0.x_block.attn2.qkv.weight", "stabilityai/stable-diffusion-3.5-medium"),
+        ("37.x_block.mlp.fc1.weight", "stabilityai/stable-diffusion-3.5-large"),
+    ],
+)
+def test_a_single_file_of_stable_diffusion_3_asks_for_its_own_configurations(
+    tmp_path: Path, tensor: str, hub_id: str
+) -> None:
+    """Medium, 3.5 medium and 3.5 large are told apart by the blocks that only one of them has."""
+    path = tmp_path / "sd3.safetensors"
+    path.write_bytes(lora_bytes(tensor=f"model.diffusion_model.joint_blocks.{tensor}"))
+    assert configuration_source(path) == hub_id
 
 
 def test_an_inpainting_denoiser_is_refused(folder: Path) -> None:

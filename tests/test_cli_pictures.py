@@ -112,6 +112,11 @@ def test_verify_says_what_became_of_pictures(
     assert sorted(v["path"] for v in verdicts) == sorted(row["path"] for row in grid)
     assert {v["verdict"] for v in verdicts} == {"identical"}
     assert len(fake.calls) == 1
+    sheets = tmp_path / "sheets"
+    sheets.mkdir()
+    next((tmp_path / "out").glob("sheet-*.png")).rename(sheets / "sheet.png")
+    assert main(["verify", str(sheets)]) == 2, "nothing was verified, so nothing holds"
+    capsys.readouterr()
     path = Path(grid[0]["path"])
     path.write_bytes(_with_one_pixel_changed(path))
     assert main(["verify", str(path), grid[1]["picture_id"]]) == 1

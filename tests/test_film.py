@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from seedgrid.cli import main
 from seedgrid.core.errors import InputError
 from seedgrid.diffusion.backend import Placement
-from seedgrid.export.film import durations_ms, write_film
+from seedgrid.export.film import durations_ms
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.answers import make_answers
@@ -53,8 +53,10 @@ def test_a_film_shows_every_step_and_keeps_the_library(studio: Studio, tmp_path:
             lengths = [_length_ms(frame) for frame in ImageSequence.Iterator(image)]
         assert sum(lengths) == sum(durations_ms(6))
     assert len(studio.library.search().entries) == 1
+    studio.backend.calls.clear()
     with pytest.raises(InputError, match="mp4"):
-        write_film(film, tmp_path / "way.mp4")
+        studio.film(picture, tmp_path / "way.mp4")
+    assert not studio.backend.calls, "its name alone says so, and painting may take minutes"
 
 
 @pytest.mark.usefixtures("fake")

@@ -200,6 +200,7 @@ def test_what_cannot_come_along_is_named(settings: str, code: str) -> None:
         ("a \\(red\\) fox", False, False),
         ("a fox AND a hare", False, True),
         ("a [fox:hare:0.5]", False, True),
+        ("a cat :(\nNegative prompt: ugly :)", False, False),
     ],
 )
 def test_marks_of_weight_in_automatic1111(words: str, are_weighted: bool, is_said: bool) -> None:

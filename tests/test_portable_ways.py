@@ -31,14 +31,14 @@ def convolved(
     weights: torch.Tensor,
     monkeypatch: pytest.MonkeyPatch,
     *,
-    in_squares: bool,
+    use_winograd: bool,
 ) -> torch.Tensor:
     """Convolve in Winograd's squares, or along rows."""
     offered: list[bool] = []
 
     def choose(_kind: Hashable, ways: Sequence[bool]) -> bool:
         offered.extend(ways)
-        return in_squares
+        return use_winograd
 
     monkeypatch.setattr(contraction.TRIALS, "choose", choose)
     result = contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
@@ -52,9 +52,9 @@ def test_winograds_way_and_rows_give_the_same_bits(
 ) -> None:
     """Sixteen products for thirty-six, and not one bit of difference."""
     maps, weights = numbers(2, channels, 8, 6, seed=9), quiet(96, channels, 3, 3)
-    assert contraction._make_kernel(weights, 1, in_squares=True).is_transformed
-    by_winograd = convolved(maps, weights, monkeypatch, in_squares=True)
-    assert torch.equal(convolved(maps, weights, monkeypatch, in_squares=False), by_winograd)
+    assert contraction._make_kernel(weights, 1, use_winograd=True).is_transformed
+    by_winograd = convolved(maps, weights, monkeypatch, use_winograd=True)
+    assert torch.equal(convolved(maps, weights, monkeypatch, use_winograd=False), by_winograd)
 
 
 def test_each_way_is_tried_and_then_the_quickest_is_taken() -> None:

@@ -122,6 +122,17 @@ def test_bad_input_starts_nothing(tmp_path: Path, backend: FakeBackend) -> None:
     assert backend.calls == []
 
 
+def test_more_pictures_than_a_run_may_paint_are_refused_before_any_is_planned(
+    studio: Studio, backend: FakeBackend
+) -> None:
+    """Prompts, choices in braces and seeds are counted together."""
+    choices = f"a fox {{{'|'.join(map(str, range(200)))}}}"
+    with pytest.raises(InputError) as caught:
+        studio.grid(choices, seeds="0-9")
+    assert (caught.value.code, caught.value.data["value"]) == ("pictures_count", 2000)
+    assert not backend.calls
+
+
 def test_what_is_known_is_remembered_after_a_restart(tmp_path: Path) -> None:
     """The same grid in a new studio comes from the library, bit for bit, without painting."""
     hashes = []

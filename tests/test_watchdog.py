@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.errors import RunError, told_of
+from seedgrid.core.errors import RunError, as_ours
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
@@ -48,7 +48,7 @@ def test_what_ends_a_thread_ends_only_the_run(
     backend.faults.append(Fault(error=error))
     with Engine(backend, MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        with pytest.raises(RunError, match=re.escape(str(told_of(error)))):
+        with pytest.raises(RunError, match=re.escape(str(as_ours(error)))):
             run.result(SOON_S)
         after = engine.submit(plan_grid(make_recipes(seeds=(2,))), owner="a")
         assert len(after.result(SOON_S)) == 1

@@ -80,7 +80,7 @@ def check(
         else:
             say_table(str(studio.library_folder), found)
     if not report.is_clean:
-        done = "Nothing was repaired" if look_only else "What could be repaired was"
+        done = "Nothing was repaired" if look_only else "Everything repairable was repaired"
         complain(f"{report.num_findings} findings. {done}.")
         raise typer.Exit(1)
 
@@ -110,7 +110,7 @@ def import_(
     library: options.Library = None,
     json: options.Json = False,
 ) -> None:
-    """Take pictures into the library; of another tool's picture, print what to ask for here."""
+    """Take pictures into the library; of those of other tools, print the settings to use here."""
     from seedgrid.library.take_in import take_in
 
     num_taken = num_failed = 0
@@ -137,7 +137,7 @@ def import_(
 
 
 def _bring_back(studio: Studio, taken: Taken, *, is_json: bool) -> None:
-    """Paint what a poster tells of, and say how it compares."""
+    """Paint the missing pictures of a poster and compare them with the originals."""
     run = studio.start_work(taken.work)
     num_made = len(run.result()) if run else 0
     num_differing = len(run.differing) if run else 0
@@ -159,13 +159,13 @@ def _taken_row(taken: Taken) -> dict[str, Any]:
 
 
 def _request_words(request: Request) -> dict[str, str]:
-    """Return what to ask for, as people write it; what was not texts is left out."""
+    """Return what to ask for, as people write it; settings that are not set are left out."""
     texts = {row.name: row.text(request) for row in IN_LINKS}
     return {name: text for name, text in texts.items() if text}
 
 
 def _request_row(imported: Imported) -> dict[str, Any]:
-    """Return what another tool's picture asks for; what its file does not say is left out."""
+    """Return what another tool's picture asks for; attributes that are None are left out."""
     given = {name: value for name, value in asdict(imported.request).items() if value is not None}
     plain = to_jsonable_python(given)
     return {"tool": imported.tool, "request": plain, "notice": str(imported.notice)}

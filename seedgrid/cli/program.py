@@ -10,7 +10,7 @@ import typer
 import seedgrid
 from seedgrid.cli import export, library, machine, models, options, paint, show
 from seedgrid.cli.output import complain
-from seedgrid.core.errors import SeedGridError, is_memory_error, told_of
+from seedgrid.core.errors import SeedGridError, as_ours, is_memory_error
 from seedgrid.core.process import first_stops, interrupt, set_up_logging
 from seedgrid.diffusion.process import tune_process
 from seedgrid.locales import locales
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if not is_memory_error(error):
             raise
-        complain(str(told_of(error)))
+        complain(str(as_ours(error)))
         return 1
     if code == _STOPPED:
         return interrupts.exit_code

@@ -73,9 +73,9 @@ def _rows_of(recipe: Recipe) -> dict[str, Any]:
     return {"id": recipe.id, **recipe.model_dump(mode="json", exclude={"parent"}), **parent}
 
 
-def _marks_of(entry: Entry) -> dict[str, bool | str]:
+def _marks_of(entry: Entry) -> dict[str, Any]:
     """Return what the library says beside the picture; a file by itself has no marks."""
-    names = ("favourite", "note", "trashed", "lost", "checked")
+    names = ("favourite", "tags", "note", "trashed", "lost", "checked")
     return {name: getattr(entry, name) for name in names}
 
 
@@ -89,7 +89,7 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences
 
 
 def _compare_pixels(first: Path, second: Path) -> dict[str, Any]:
-    """Return the largest difference, PSNR and how many differ; None for other sizes."""
+    """Return the largest difference, PSNR and how many differ; None values if sizes differ."""
     figures = figures_of(compare_pixels(png.read_pixels(first), png.read_pixels(second)))
     return {name: figure for name, figure in figures.items() if name != "where"}
 
@@ -105,7 +105,7 @@ def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any J
 if TYPE_CHECKING:
     from seedgrid.verify import Verdict
 
-_PROBED: Final = (
+_PROBE_FIELDS: Final = (
     "model",
     "size",
     "scheduler",
@@ -161,12 +161,12 @@ def _tell(verdict: Verdict, *, as_json: bool) -> None:
         say(f"{verdict.verdict:<10}  {verdict.name}  {reasons}".rstrip())
 
 
-@options.with_fields(*_PROBED)
+@options.with_fields(*_PROBE_FIELDS)
 def probe(
     json: options.Json = False,
     **settings: options.Value,
 ) -> None:
-    """Test the lock here, for a model and its settings. Exit 1 when a neighbour gets through."""
+    """Test the lock here, for a model and its settings. Exit 1 if a neighbour changes a picture."""
     request = options.make_request("0", settings, prompt="a picture")
     with Studio(settings["model"]) as studio:
         report = studio.verifier.probe_request(request, options.make_placement(settings))
@@ -189,19 +189,20 @@ def probe(
 
 
 def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path, Entry | None]]:
-    """Return the files that a name means, all PNG files of a folder but contact sheets.
+    """Yield the files that a name means, all PNG files of a folder but contact sheets.
 
-    A file that is not there is a line with its verdict, too, unless nothing else was asked for.
+    A missing file gets a verdict of its own if several names were given.
 
     Yields:
         A file, and the picture that it is in the library, if it was asked for by its id.
     """
     path = Path(name).expanduser()
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".png")
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".png")
+        found = [file for file in files if not is_sheet(file)]
         if not found:
             raise PictureError("picture_missing", value=f"{name}/*.png")
-        yield from ((file, None) for file in found if not is_sheet(file))
+        yield from ((file, None) for file in found)
     elif path.is_file() or not (is_alone or is_id(name)):
         yield path, None
     else:

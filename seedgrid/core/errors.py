@@ -3,18 +3,18 @@
     SeedGridError
     ├── InputError       what was asked for cannot be (exit 2); `field` names the place
     │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
-    │   ├── DeviceError  a device is missing or too small
+    │   ├── DeviceError  a device is not on this machine
     │   └── PictureError a file is not a picture that SeedGrid can read
     ├── RunError         the work was started and did not succeed (exit 1)
     │   └── RunCancelled the work was stopped on request
     └── LibraryError     the library's folder or database refuses
 
-An error is a code and its data. Its sentence is data too, in each language of `locales/`, and says
-what, the value, and what to do; the command line and Python speak English.
+An error is a code and its data. Its sentence is data too, in each language of `locales/`, and names
+the problem, the value and the remedy; the command line and Python use English.
 
     raise InputError("seed_range", field="seeds", value=-1)
 
-A `Notice` is worth telling and no error: a code and its data too.
+A `Notice` is information, not an error: a code and its data too.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from seedgrid.core.text import one_line
 from seedgrid.locales import english
 
 MAX_VALUE_CHARACTERS: Final = 2000
-"""Of one text that a sentence is filled with; it may come from a stranger's file."""
+"""Maximum length of one inserted text, which may come from a stranger's file."""
 
 _ENDS: Final = " .。"
 
@@ -34,9 +34,9 @@ MESSAGES: Final = english().errors
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
-    """Return what a sentence is filled with, its texts cut and without anything unseen.
+    """Return what is inserted into a sentence, texts cut and without control characters.
 
-    A reason is mostly a library's own sentence; ours goes on after it, and ends by itself.
+    A reason loses its final full stop, since our sentence continues after it.
     """
     plain = {
         name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
@@ -63,7 +63,7 @@ class SeedGridError(Exception):
         super().__init__(MESSAGES[code].format(**self.data))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Cross to another process as what it is; its class may take other arguments."""
+        """Support pickling: subclasses take other arguments than `args`."""
         return _as_it_was, (type(self), self.args), self.__dict__
 
 
@@ -72,7 +72,7 @@ def _as_it_was(kind: type[SeedGridError], args: tuple[object, ...]) -> SeedGridE
 
 
 class InputError(SeedGridError):
-    """What was asked for cannot be done; nothing was started and nothing is lost.
+    """What was asked for cannot be done; no picture was made, and nothing is lost.
 
     Attributes:
         field: The request's field to blame, for example `"seeds"`.
@@ -153,20 +153,18 @@ _MEMORY_SENTENCES: Final = (
     "out of memory",
     "can't start new thread",
 )
-"""By torch's allocators, on Linux and macOS, Windows, and some devices; by the readers of files,
-which map them; and by Python of a thread, whose stack found no room."""
+"""By torch's allocators (Linux and macOS, Windows, some devices), by readers that map files into
+memory, and by Python when a thread's stack finds no room."""
 
 _ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
-"""All that oneDNN says when memory for its code or its work is refused, seen under a real limit.
-
-What it does not support it says otherwise: no primitive *descriptor*.
-"""
+"""oneDNN's messages when memory is refused; for what it does not support they name a "primitive
+descriptor" instead."""
 
 
 def is_memory_error(error: BaseException) -> bool:
     """Tell whether an error means that memory was full, whichever library raised it.
 
-    A library that could not read a file says so, and of why only in the error that it met.
+    The chained errors are looked at too: readers of files put the cause there.
     """
     met: BaseException | None = error
     while met is not None:
@@ -179,8 +177,10 @@ def is_memory_error(error: BaseException) -> bool:
     return False
 
 
-def told_of(error: BaseException) -> RunError:
-    """Return what to tell of an error: `memory_spent`, or `run_unexpected` with its first line."""
+def as_ours(error: BaseException) -> SeedGridError:
+    """Return an error as one of ours: itself, `memory_spent`, or `run_unexpected` with its line."""
+    if isinstance(error, SeedGridError):
+        return error
     if is_memory_error(error):
         return RunError("memory_spent")
     lines = str(error).strip().splitlines()

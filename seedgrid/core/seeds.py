@@ -82,6 +82,16 @@ def _items(text: str) -> list[tuple[str, str]]:
     return items
 
 
+def check_count(num_pictures: int, *, field: str) -> None:
+    """Refuse more pictures than one run may paint.
+
+    Raises:
+        InputError: `pictures_count`.
+    """
+    if num_pictures > MAX_SEEDS_AT_ONCE:
+        raise InputError("pictures_count", field=field, value=num_pictures, limit=MAX_SEEDS_AT_ONCE)
+
+
 def draw_seed() -> int:
     """Draw a seed from the operating system; no random state of the process is touched."""
     return secrets.randbelow(MAX_SEED + 1)

@@ -182,13 +182,13 @@ class DiffusersBackend:
         part: PartWatch | None = None
         for place, (parents, halt_steps) in enumerate(batches):
             later = steps * (len(batches) - place)
-            part = PartWatch(watch, later=later, halt=halt_steps * order, before=part)
+            part = PartWatch(watch, later_steps=later, halt=halt_steps * order, previous=part)
             painted = self._paint(parents, placement, part, is_followed=True, halt_steps=halt_steps)
             for parent, (outcome, way) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
                 ways[parent.id] = way
-        return ways, PartWatch(watch, before=part)
+        return ways, PartWatch(watch, previous=part)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch

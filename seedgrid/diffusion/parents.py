@@ -1,11 +1,13 @@
-"""Parents: whose ways are remembered, and which are painted before the pictures that follow them.
+"""Parents: their recorded steps are cached, and missing ones are painted before their children.
 
-Memory of ways is one that may be lost: what is not there is painted again, with the same bits.
+A `Way` is what was recorded on the way from the noise to a picture: the latents after each step.
+The cache may lose any of them; the parent is painted again then, with the same bits.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
+from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.variables import number
 from seedgrid.diffusion.backend import PreviewMaker, Watch
@@ -13,20 +15,20 @@ from seedgrid.diffusion.way import Way
 
 
 class WayMemory:
-    """Ways by recipe and passport, the newest first, within `SEEDGRID_WAY_MB`."""
+    """Ways by recipe and passport, least recently used first, within `SEEDGRID_WAY_MB`."""
 
     def __init__(self) -> None:
         self._ways: OrderedDict[str, Way] = OrderedDict()
         self._num_bytes = 0
 
     def get(self, key: str) -> Way | None:
-        """Return a way that is still known."""
+        """Return a way that is still cached."""
         if key in self._ways:
             self._ways.move_to_end(key)
         return self._ways.get(key)
 
     def keep(self, key: str, way: Way) -> None:
-        """Keep a way, and forget those that were not asked for longest."""
+        """Keep a way, and drop those that were used least recently."""
         if key in self._ways:
             self._num_bytes -= self._ways.pop(key).num_bytes
         self._ways[key] = way
@@ -42,28 +44,33 @@ def max_bytes() -> float:
 
 
 class PartWatch:
-    """Follows one of several batches that are painted one after another, as a part of them.
+    """Reports the progress of one batch as a part of several that are painted one after another.
 
     Args:
-        watch: Of the last of them.
-        later: How many steps come after this batch.
-        halt: How many steps of it are run; 0 for all.
-        before: What came before it.
+        watch: Is told of the whole.
+        later_steps: How many steps come after this batch.
+        halt: At which step of it the painting is halted; 0 paints all.
+        previous: The watch of the batch before.
     """
 
     def __init__(
-        self, watch: Watch, *, later: int = 0, halt: int = 0, before: "PartWatch | None" = None
+        self,
+        watch: Watch,
+        *,
+        later_steps: int = 0,
+        halt: int = 0,
+        previous: "PartWatch | None" = None,
     ) -> None:
         self._watch = watch
-        self._later = later
+        self._later_steps = later_steps
         self._halt = halt
-        self._before: int = before.end if before else 0
+        self._steps_before: int = previous.end if previous else 0
         self._last = 0
 
     @property
     def end(self) -> int:
-        """How many steps are done when it is: the one at which it is halted is not told of."""
-        return self._before + (self._halt or self._last)
+        """How many steps are done after this batch; the halting step itself is never reported."""
+        return self._steps_before + (self._halt or self._last)
 
     @property
     def cancelled(self) -> bool:
@@ -71,24 +78,28 @@ class PartWatch:
         return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Tell of the beginning, of the last batch alone."""
-        if not self._later:
+        """Report the noise, only of the last batch."""
+        if not self._later_steps:
             self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Tell of a step; what it looks like, of the last batch alone."""
+        """Report a step, with previews only of the last batch."""
         self._last = number
-        all_steps = self._before + (self._halt or total) + self._later
-        told = tuple if self._later else previews
-        self._watch.step(self._before + number, all_steps, told)
+        all_steps = self._steps_before + (self._halt or total) + self._later_steps
+        shown = _no_previews if self._later_steps else previews
+        self._watch.step(self._steps_before + number, all_steps, shown)
 
     def tile(self, number: int, total: int) -> None:
-        """Tell of a tile."""
+        """Report a tile."""
         self._watch.tile(number, total)
 
     def freed(self) -> None:
-        """Tell that all begins anew."""
+        """Report that everything begins anew."""
         self._watch.freed()
+
+
+def _no_previews() -> tuple[Pixels, ...]:
+    return ()
 
 
 def missing_parents(

@@ -1,8 +1,7 @@
-"""What a word's weight does: its row of the text's embedding is multiplied, inside the call.
+"""Prompt weighting: token embeddings are multiplied by their weights inside `encode_prompt`.
 
-As in AUTOMATIC1111: each token's embedding by its weight, then all of them so that their mean is
-what it was. There the mean is that of the whole batch, so a neighbour reaches in; here it is each
-picture's own. What the pipeline makes of a text otherwise is left alone.
+As in AUTOMATIC1111, all embeddings of a prompt are then rescaled to the mean that they had. There
+it is the mean of the whole batch, so neighbours change a picture; here each picture has its own.
 
     with weighted_words(pipeline, cells):
         pipeline(...)
@@ -28,11 +27,11 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
     original = pipeline.encode_prompt
 
     def encode_prompt(*args: Any, **kwargs: Any) -> Any:
-        words, left_out, *pooled = original(*args, **kwargs)
-        words = _weighted(pipeline, words, [cell.prompt for cell in cells])
-        if left_out is not None and any(cell.negative_prompt for cell in cells):
-            left_out = _weighted(pipeline, left_out, [cell.negative_prompt for cell in cells])
-        return (words, left_out, *pooled)
+        positive, negative, *pooled = original(*args, **kwargs)
+        positive = _weighted(pipeline, positive, [cell.prompt for cell in cells])
+        if negative is not None and any(cell.negative_prompt for cell in cells):
+            negative = _weighted(pipeline, negative, [cell.negative_prompt for cell in cells])
+        return (positive, negative, *pooled)
 
     with replaced(pipeline, "encode_prompt", encode_prompt):
         yield
@@ -40,7 +39,7 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
     """Weigh the rows of a batch, each by itself."""
-    weighted = torch.empty_like(embeddings)  # Laid out in memory as the words of others are.
+    weighted = torch.empty_like(embeddings)  # The same memory layout, and so the same kernels.
     for number, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
         weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
         weighted[number] = _weighted_row(row, weights)
@@ -57,12 +56,12 @@ def _weighted_row(row: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
 
 
 def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float]:
-    """Return what each token counts, by how many there are after each piece.
+    """Return the weight of each token; a piece's tokens are found by tokenizing the text up to it.
 
     Args:
         tokenizer: CLIP's, with one token before and one after the words.
         pieces: The words.
-        num_tokens: Of the embedding; what is longer is cut off, as the pipeline does.
+        num_tokens: Of the embedding; what is longer is truncated, as by the pipeline.
     """
     weights = [1.0] * num_tokens
     said, begin = "", 1
@@ -72,6 +71,6 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
         end = len(ids) - 1
         weights[begin:end] = [weight] * max(0, end - begin)
         begin = max(begin, end)
-        if begin == num_tokens - 1:  # What follows is cut off, and reading it takes its square.
+        if begin == num_tokens - 1:  # The rest is truncated; tokenizing it too is quadratic.
             break
     return weights

@@ -1,17 +1,13 @@
-"""BatchWatch: tells a run how one of its batches goes, and what came of it."""
+"""BatchWatch: tells a run how one of its batches goes."""
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
-from seedgrid.core.errors import Notice, RunCancelled, RunError
-from seedgrid.core.events import Eased, Missed, Noise, Step
-from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Outcome, PreviewMaker
+from seedgrid.core.errors import Notice, RunCancelled
+from seedgrid.core.events import Eased, Noise, Step
+from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.engine.batches import Cells
 from seedgrid.engine.run import Run
 
@@ -84,25 +80,3 @@ class BatchWatch:
         self._sign()
         if self._run.has_ended:  # It was closed meanwhile and waits for nobody.
             raise RunCancelled("run_cancelled")
-
-
-def pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
-    """Return the pictures that came out, by cell; tell at once of those that did not."""
-    pairs = [
-        (cell, _checked(outcome, run.jobs[cell].recipe))
-        for cell, outcome in zip(cells, outcomes, strict=True)
-    ]
-    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
-    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
-    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
-
-
-def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
-    """Return what came out, or an error for what is no picture of this recipe."""
-    if isinstance(outcome, RunError):
-        return outcome
-    shape = (recipe.height, recipe.width, 3)
-    if outcome.shape == shape and outcome.dtype == np.uint8:
-        return outcome
-    found = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
-    return RunError("picture_shape", value=found, wanted=f"uint8 {'x'.join(map(str, shape))}")

@@ -7,17 +7,18 @@ one to leave a run ends it. Knows nothing of threads, queues or where painters a
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from seedgrid.core.errors import Notice, SeedGridError, told_of
+from seedgrid.core.errors import Notice, SeedGridError, as_ours
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Offload, Placement
 from seedgrid.engine.run import Run
-from seedgrid.engine.scratch import Known, Painted, known_of
+from seedgrid.engine.scratch import Painted
 
 _MAX_LOSSES: Final = 3
 """A batch that so many workers did not survive is not given to another one."""
@@ -32,6 +33,39 @@ LIVE: Final = "live"
 """The turns of live runs, behind all others."""
 
 Cells = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Pictures of a run that need no painting, by cell, all computed under one passport.
+
+    Attributes:
+        entries: Those that its library has.
+        painted: Those that were painted live for its owner.
+    """
+
+    passport: Passport
+    entries: Mapping[int, Entry]
+    painted: Mapping[int, Pixels]
+
+    @property
+    def cells(self) -> set[int]:
+        """The cells of both."""
+        return {*self.entries, *self.painted}
+
+
+def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painted) -> Known:
+    """Look for pictures of a run that its library or its owner's live runs have."""
+    ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
+    found = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
+    entries = {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
+    pixels = {
+        cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
+        for cell, recipe_id in ids.items()
+        if cell not in entries
+    }
+    live = {cell: each for cell, each in pixels.items() if each is not None}
+    return Known(passport=passport, entries=entries, painted=live)
 
 
 class KnownPassports:
@@ -139,9 +173,7 @@ class Batches:
     def fail(self, error: BaseException) -> None:
         """Forget what is left; the run fails with the first error that is told."""
         with self._lock:
-            self._error = self._error or (
-                error if isinstance(error, SeedGridError) else told_of(error)
-            )
+            self._error = self._error or as_ours(error)
             self._ready.clear()
 
     def watch(self, saved: Future[None]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, Self, TypeVar
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import Notice, RunError, SeedGridError, told_of
+from seedgrid.core.errors import Notice, RunError, SeedGridError, as_ours
 from seedgrid.core.events import Cancelled, Failed
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
@@ -341,7 +341,7 @@ class Engine:
         else:
             if not isinstance(error, SeedGridError):
                 logger.error("a model could not be loaded ahead", exc_info=error)
-                error = told_of(error)
+                error = as_ours(error)
             self.warmth = Warmth(state="failed", model=model, error=error)
 
     def _check_open(self) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final
 
-from seedgrid.core.errors import is_memory_error, told_of
+from seedgrid.core.errors import as_ours, is_memory_error
 from seedgrid.core.events import Queued
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend
@@ -58,7 +58,7 @@ class Task:
         try:
             result = self.context.run(self.function, backend)
         except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
-            self.fail(told_of(error) if is_memory_error(error) else error)
+            self.fail(as_ours(error) if is_memory_error(error) else error)
         else:
             with contextlib.suppress(InvalidStateError):  # The painter was given up meanwhile.
                 self.future.set_result(result)

@@ -15,8 +15,8 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.core.events import Finished
 from seedgrid.core.picture import Entry, Picture, Pixels
 from seedgrid.core.recipe import Passport
+from seedgrid.engine.batches import Known
 from seedgrid.engine.run import Run
-from seedgrid.engine.scratch import Known
 
 _COPIED_TOGETHER: Final = 4
 """So many remembered pictures are kept again, and shown, at a time."""

@@ -8,13 +8,12 @@ files.
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from seedgrid.core.picture import Entry, Lineage, Picture, Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.engine.run import Run, Store
+from seedgrid.engine.run import Store
 
 _MOST_BYTES: Final = 64 * 2**20
 """Of pixels, for all owners together: 340 pictures of 256 px, or 21 of 1024 px."""
@@ -109,36 +108,3 @@ class Scratch:
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
         """Ask the library."""
         return self._library.remembered(recipe_ids, passport_digest)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """Pictures of a run that need no painting, by cell, all computed under one passport.
-
-    Attributes:
-        entries: Those that its library has.
-        painted: Those that were painted live for its owner.
-    """
-
-    passport: Passport
-    entries: Mapping[int, Entry]
-    painted: Mapping[int, Pixels]
-
-    @property
-    def cells(self) -> set[int]:
-        """The cells of both."""
-        return {*self.entries, *self.painted}
-
-
-def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painted) -> Known:
-    """Look for pictures of a run that its library or its owner's live runs have."""
-    ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
-    found = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
-    entries = {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
-    pixels = {
-        cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
-        for cell, recipe_id in ids.items()
-        if cell not in entries
-    }
-    live = {cell: each for cell, each in pixels.items() if each is not None}
-    return Known(passport=passport, entries=entries, painted=live)

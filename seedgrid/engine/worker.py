@@ -7,22 +7,25 @@ worker has one. Whatever goes wrong ends a run and never the thread. Knows nothi
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Final
 
-from seedgrid.core.errors import RunCancelled, SeedGridError
-from seedgrid.core.events import Loading, Started
-from seedgrid.core.recipe import Passport
+import numpy as np
+
+from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
+from seedgrid.core.events import Loading, Missed, Started
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome
-from seedgrid.engine.batch_watch import BatchWatch, pictures_of
-from seedgrid.engine.batches import Batches, Cells, KnownPassports
+from seedgrid.engine.batch_watch import BatchWatch
+from seedgrid.engine.batches import Batches, Cells, KnownPassports, known_of
 from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
 from seedgrid.engine.saver import Saver
-from seedgrid.engine.scratch import Painted, known_of
+from seedgrid.engine.scratch import Painted
 
 logger = logging.getLogger(__name__)
 
@@ -183,7 +186,7 @@ class Worker:
         cells = tuple(cell for cell in cells if cell not in known.cells)
         if not cells:
             return
-        pictures = pictures_of(run, cells, self._paint_batch(run, cells))
+        pictures = _pictures_of(run, cells, self._paint_batch(run, cells))
         if run.is_live:  # Known from this moment: who asks for it in earnest waits for nothing.
             for cell, pixels in pictures:
                 decoder = run.placement.decoder
@@ -233,3 +236,25 @@ class Worker:
 def _raise_if_cancelled(run: Run) -> None:
     if run.cancelled:
         raise RunCancelled("run_cancelled")
+
+
+def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = [
+        (cell, _checked(outcome, run.jobs[cell].recipe))
+        for cell, outcome in zip(cells, outcomes, strict=True)
+    ]
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
+    """Return what came out, or an error for what is no picture of this recipe."""
+    if isinstance(outcome, RunError):
+        return outcome
+    shape = (recipe.height, recipe.width, 3)
+    if outcome.shape == shape and outcome.dtype == np.uint8:
+        return outcome
+    found = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=found, wanted=f"uint8 {'x'.join(map(str, shape))}")

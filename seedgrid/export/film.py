@@ -1,6 +1,6 @@
-"""The way of a picture from its noise to its end, as a short film that loops: WebP, or GIF.
+"""The steps from a picture's noise to the picture, as a short film that loops: WebP or GIF.
 
-Every frame is what the model expected at a step; none is made up between two of them.
+Every frame is the model's prediction at a step; nothing is interpolated.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SUFFIXES: Final = (".webp", ".gif")
 
 _NOISE_MS: Final = 700
 _STEPS_MS: Final = 3000
-"""All steps together, where each may then stand as long as this:"""
+"""The steps together take about this long, each within the bounds of `_STEP_MS`."""
 _STEP_MS: Final = (60, 450)
 _END_MS: Final = 2200
 _WEBP_QUALITY: Final = 82
@@ -46,7 +46,7 @@ class Film:
 
 
 def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:
-    """Paint a picture again and keep what is seen at each step; call it where the backend lives.
+    """Paint a picture again and keep the preview of each step; call it on the backend's thread.
 
     Raises:
         RunError: It could not be painted, or the watch stopped it.
@@ -62,7 +62,7 @@ def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watc
 
 
 class PreviewRecorder:
-    """Keeps what the first picture of a batch looks like at each step; all else is the watch's."""
+    """Keeps the previews of the first picture of a batch, and forwards all events to a watch."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -79,7 +79,7 @@ class PreviewRecorder:
         self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Keep a step; of very many only each n-th, so that about `MAX_FRAMES` are kept."""
+        """Keep a step; of very many only every n-th, so that about `MAX_FRAMES` are kept."""
         every = -(-total // MAX_FRAMES)
         if number % every == 0 or number == total:
             self.frames += previews()[:1]
@@ -95,11 +95,26 @@ class PreviewRecorder:
         self._watch.freed()
 
 
-def write_film(film: Film, path: Path) -> None:
-    """Write a film."""
+def check_suffix(path: Path) -> str:
+    """Return the suffix of a film's file, in small letters.
+
+    Raises:
+        InputError: `film_suffix`: it is neither `.webp` nor `.gif`.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError("film_suffix", field="film", value=path.name)
+    return suffix
+
+
+def write_film(film: Film, path: Path) -> None:
+    """Write a film.
+
+    Raises:
+        InputError: As `check_suffix`.
+        LibraryError: The file cannot be written.
+    """
+    suffix = check_suffix(path)
     first, *others = _frames(film)
     webp = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
     how = webp if suffix == ".webp" else {"optimize": True}  # A GIF has no place for the mark.

@@ -1,7 +1,7 @@
-"""Every word that SeedGrid says: one file a language, `en.json` beside `zh.json` and `ko.json`.
+"""All texts that users see: one JSON file a language, `en.json` beside `zh.json` and `ko.json`.
 
-A file that is put here is a language of the page; English is complete, and what another file does
-not say yet is said in English. Knows neither the page nor the errors that are worded here.
+A file that is put here is a language of the page; English is complete, and a text that another file
+lacks is shown in English.
 
     locales()["zh"].words["generate"]
 """
@@ -16,21 +16,21 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parent
 ENGLISH: Final = "en"
 PAGE_SECTIONS: Final = ("page", "library", "verdict", "fields")
-"""The parts of a file that only the page says; they share one set of keys."""
+"""The sections of a file that become `words`; no key stands in two of them."""
 LATER_SECTION: Final = "later"
-"""What the page says only when somebody opens the library or looks at pictures; its keys too."""
+"""Texts of the library, the models panel and the large view, which the page fetches later."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Locale:
-    """The words of one language; `{name}` in a sentence is filled in with data.
+    """The texts of one language; data replaces `{name}` in a sentence.
 
     Attributes:
         tag: What browsers and Gradio call the language, for example `"zh-CN"`.
-        clause_joiner: What stands between sentences that are put into one.
-        lowers_clauses: Whether such a sentence begins with a small letter.
-        words: What the page says, by key.
-        later: What it says of library, models and looking, by key.
+        clause_joiner: The separator of sentences that are joined into one.
+        lowers_clauses: Whether a joined sentence begins with a small letter.
+        words: Texts of the page, by key.
+        later: Texts of `LATER_SECTION`, by key.
         errors: The sentence of each error and notice, by its code.
         reasons: The sentence of each reason of a verdict, by its code.
     """
@@ -64,7 +64,7 @@ def read_locale(path: Path) -> Locale:
 
 @cache
 def english() -> Locale:
-    """Return the words of the command line, of Python, and of a page nobody else can read."""
+    """Return English: the language of the command line and Python, and the page's fallback."""
     return read_locale(FOLDER / f"{ENGLISH}.json")
 
 

@@ -2,7 +2,7 @@
 
 Such a file holds weights only. The configurations and the tokenizer come from a folder of the same
 name beside it (`fox.safetensors`, `fox/model_index.json`), or from the family's own repository in
-the Hugging Face cache. The family is read off the names of the tensors.
+the Hugging Face cache. Without such a folder, the names of the tensors tell the family.
 """
 
 from dataclasses import replace
@@ -16,47 +16,49 @@ _SD3: Final = "model.diffusion_model.joint_blocks."
 _CONFIGURATIONS: Final = {
     "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
     "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
+    f"{_SD3}37.": "stabilityai/stable-diffusion-3.5-large",
+    f"{_SD3}0.x_block.attn2.": "stabilityai/stable-diffusion-3.5-medium",
     _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
 }
-"""Where a family's configurations can be had, by how a tensor begins that only its files hold."""
-_OTHERWISE_APART: Final = {
+"""Hub repositories of configurations, by a prefix of tensors' names; the first that fits."""
+_OPTIONAL_ENCODERS: Final = {
     "text_encoders.clip_l.": "text_encoder",
     "text_encoders.clip_g.": "text_encoder_2",
     "text_encoders.t5xxl.": "text_encoder_3",
 }
-"""What single files of Stable Diffusion 3 come with or without."""
+"""Text encoders that a single file of Stable Diffusion 3 may lack, by their tensors' prefix."""
 
 
 def configuration_source(path: Path) -> str | Path:
     """Return where a single file's configurations are: a folder beside it, or a hub id.
 
     Raises:
-        ModelError: `model_damaged`, or `model_unrecognised` when no family is.
+        ModelError: `model_damaged`, or `model_unrecognised` when no prefix fits.
     """
     header = read_header(path, path.name)
     beside = path.with_suffix("")
     if (beside / "model_index.json").is_file():
         return beside
-    for tensor, hub_id in _CONFIGURATIONS.items():
-        if any(name.startswith(tensor) for name in header):
+    for prefix, hub_id in _CONFIGURATIONS.items():
+        if any(name.startswith(prefix) for name in header):
             return hub_id
     raise ModelError("model_unrecognised", value=path.name)
 
 
 def read_single_file(path: Path, configurations: Path) -> ModelFiles:
-    """Check a single file.
+    """Read and check a single file.
 
     Raises:
-        ModelError: As `read_folder`; `model_part` where its text encoders are files of their own.
+        ModelError: As `read_folder`; `model_part` if a text encoder is missing.
     """
     files = read_folder(configurations, needs_weights=False)
     header = read_header(path, path.name)
     if any(name.startswith(_SD3) for name in header):
-        for tensor, part in _OTHERWISE_APART.items():
-            is_there = any(name.startswith(tensor) for name in header)
+        for prefix, part in _OPTIONAL_ENCODERS.items():
+            is_there = any(name.startswith(prefix) for name in header)
             if not is_there and part not in files.absent:
                 raise ModelError("model_part", value=path.name, part=part)
-    small = {
+    config_files = {
         f"configurations/{name}": file
         for name, file in files.files.items()
         if file.suffix != ".safetensors"
@@ -65,6 +67,6 @@ def read_single_file(path: Path, configurations: Path) -> ModelFiles:
         files,
         checkpoint=path,
         variant=None,
-        files=small | {path.name: path},
+        files=config_files | {path.name: path},
         num_parameters=count_parameters(header),
     )

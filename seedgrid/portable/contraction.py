@@ -1,4 +1,4 @@
-"""Matrix products and convolutions with one possible answer each.
+"""Matrix products and convolutions that give the same bits on every machine.
 
 Both operands are rounded to grids (grids.py), their products are summed exactly in float64, and the
 sum is rounded to float32 once; then the bias is added in float32. Since exact sums have no order,
@@ -7,8 +7,8 @@ how a sum is computed (which library, way, blocks, tiles, threads) cannot show i
 Every row of the left operand (a token; a sample, in a convolution) and every output of the right
 one has a grid of its own, so a result never depends on its neighbours in the batch.
 
-Where both are computed, no weights balance them: each has a second, finer grid for what the first
-leaves, and three exact sums make the product.
+Where both operands are activations there are no weights to balance them. Each is split into a
+coarse part and a finer rest, on a grid of its own, and three exact products are added.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,11 @@ from seedgrid.portable.trials import TRIALS
 from seedgrid.portable.weights import CACHE, Ready, compact, make_ready
 from seedgrid.portable.windows import Maps, Windows, convolve
 
-_ROWS_BYTES = 1 << 21
-_MIN_ROWS = 64
-_LARGEST_NUMBERS = 1 << 16
+_PIECE_BYTES = 1 << 21
+"""A thread multiplies rows of so many bytes of float64 at a time, about what its cache holds."""
+_MIN_PIECE_ROWS = 64
+_MIN_PIECE_NUMBERS = 1 << 16
+"""A thread looks for the largest of no fewer numbers than these."""
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -59,10 +61,10 @@ def on_two_grids(numbers: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.T
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply two batches of computed matrices, (n, i, k) by (n, k, j), in twice the bits.
+    """Multiply two batches of computed matrices, (n, i, k) by (n, k, j), at about double precision.
 
-    No weights say here how loud an inner index is, and linear attention divides by one of the
-    results: what one grid would lose beside the largest number must stay.
+    No weights balance the inner dimension here, and linear attention divides by one of the
+    results, so terms that are small beside the largest must not be lost.
     """
     shape = (*left.shape[:2], right.shape[2])
     result = torch.empty(shape, dtype=torch.float32, device=left.device)
@@ -74,7 +76,7 @@ def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         mixed = exact_product(coarse, fine_across) + exact_product(fine, across)
         result[some] = (exact_product(coarse, across) + mixed).to(torch.float32)
 
-    spread(multiply, cuts(len(left), max(1, _ROWS_BYTES // max(1, pair_bytes))))
+    spread(multiply, cuts(len(left), max(1, _PIECE_BYTES // max(1, pair_bytes))))
     return result.add_(0.0)
 
 
@@ -91,13 +93,16 @@ def linear(
     ready = CACHE.get(weights, lambda: _make_rows(weights.detach()))
     rows = inputs.reshape(-1, inputs.shape[-1])
     result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
-    across = ready.matrix[0, :, :, 0].to(torch.float64).t()
+    weights_t = ready.matrix[0, :, :, 0].to(torch.float64).t()
 
     def multiply(part: slice) -> None:
         numbers = on_grid(rows[part] * ready.balance, -1)
-        add_bias(result[part].copy_(exact_product(numbers, across)), bias)
+        add_bias(result[part].copy_(exact_product(numbers, weights_t)), bias)
 
-    spread(multiply, cuts(len(rows), max(_MIN_ROWS, _ROWS_BYTES // (8 * rows.shape[1])), _MIN_ROWS))
+    spread(
+        multiply,
+        cuts(len(rows), max(_MIN_PIECE_ROWS, _PIECE_BYTES // (8 * rows.shape[1])), _MIN_PIECE_ROWS),
+    )
     return result.view(*inputs.shape[:-1], len(weights))
 
 
@@ -142,12 +147,12 @@ def convolution(
     )
     kind = (weights.shape, inputs.shape, windows)
     ways = (True, False) if groups == 1 and winograd.serves(inputs, windows) else (False,)
-    in_squares = TRIALS.choose(kind, ways)
+    use_winograd = TRIALS.choose(kind, ways)
     kernel = CACHE.get(
-        weights, lambda: _make_kernel(weights.detach(), groups, in_squares), form=in_squares
+        weights, lambda: _make_kernel(weights.detach(), groups, use_winograd), form=use_winograd
     )
     maps = _on_grids(inputs.contiguous(), kernel.balance)
-    with TRIALS.timed(kind, in_squares):
+    with TRIALS.timed(kind, use_winograd):
         matrix = _widened(kernel.matrix)
         if kernel.is_transformed:
             return winograd.convolve(maps, matrix, bias)
@@ -156,13 +161,13 @@ def convolution(
 
 @dataclass(frozen=True, kw_only=True)
 class _Kernel:
-    """Weights of a convolution whose inputs are rounded, but not multiplied by the balance.
+    """Weights of a convolution with the balance multiplied back in, for unscaled inputs.
 
     Attributes:
-        balance: As of `Ready`.
-        matrix: `compact`, the balance multiplied back in: (groups, outputs, inputs, taps), or
-            Winograd's (16, inputs, outputs).
-        is_transformed: Which of both.
+        balance: See `Ready`.
+        matrix: `compact`; of shape (groups, outputs, inputs, taps), or Winograd's
+            (16, inputs, outputs).
+        is_transformed: Whether `matrix` is Winograd's.
     """
 
     balance: torch.Tensor
@@ -170,10 +175,10 @@ class _Kernel:
     is_transformed: bool
 
 
-def _make_kernel(weights: torch.Tensor, groups: int, in_squares: bool) -> _Kernel:
+def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> _Kernel:
     """Make weights ready, for Winograd's way where that is asked for and proven exact."""
     ready = make_ready(_grouped(weights, groups))
-    transformed = winograd.transformed_weights(ready) if in_squares else None
+    transformed = winograd.transformed_weights(ready) if use_winograd else None
     if transformed is None:
         plain = compact(ready.matrix * ready.balance[:, None, :, None])
         return _Kernel(balance=ready.balance, matrix=plain, is_transformed=False)
@@ -182,7 +187,7 @@ def _make_kernel(weights: torch.Tensor, groups: int, in_squares: bool) -> _Kerne
 
 
 def _widened(matrices: torch.Tensor) -> torch.Tensor:
-    """Return float64 of float32 matrices, some of them on each thread."""
+    """Return float32 matrices as float64, converted in parallel."""
     if matrices.dtype == torch.float64:
         return matrices
     wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)
@@ -195,11 +200,11 @@ def _grouped(weights: torch.Tensor, groups: int) -> torch.Tensor:
 
 
 def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
-    """Give each sample's groups of channels one grid, measured in what they contribute."""
+    """Give each channel group of a sample one grid, from the largest balanced magnitude in it."""
     groups, depth = balance.shape
     channels = inputs.view(len(inputs), groups, depth, -1)
     contribution = balance.view(1, groups, depth, 1)
-    samples = cuts(len(inputs), len(inputs), -(-_LARGEST_NUMBERS // inputs[0].numel()))
+    samples = cuts(len(inputs), len(inputs), -(-_MIN_PIECE_NUMBERS // inputs[0].numel()))
     loudest = torch.cat(spread(lambda some: largest(channels[some], 3), samples))
     anchors = anchor(largest(loudest * contribution, 2)) / contribution
     return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))

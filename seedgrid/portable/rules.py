@@ -1,9 +1,9 @@
-"""All rules: what is done in the place of torch's operations that are not exact by nature.
+"""All rules: replacements for torch operations whose results depend on the machine.
 
 Each is made of IEEE operations in a fixed order, or of sums that are exact in any order.
 """
 
-# The three files write their rules into the table when they are imported.
+# Importing these three registers their rules.
 from seedgrid.portable import elementwise_rules, layer_rules, reduction_rules
 from seedgrid.portable.rule_table import EXACT, RULES, Rule, in_place
 

@@ -1,6 +1,7 @@
-"""Small JSON files for what can be worked out again: digests, places of models, probe results.
+"""Small JSON files: digests, probe results, places of models, what is known of LoRAs.
 
-A cache that is damaged, or that cannot be written, costs time and is no error. No torch needed.
+A missing or damaged one is treated as empty: what it held is computed, or asked for, again. One
+that cannot be written is no error. No torch needed.
 """
 
 import contextlib
@@ -15,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 from seedgrid.core.errors import LibraryError
 from seedgrid.storage.files import make_folder, write_atomically
 
-Kind = TypeVar("Kind", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_VALUES: Final = 500
-"""Of one name: all of them are read whenever one is asked for, and strangers may make more."""
+"""Maximum entries of one file: each lookup reads all of it, and visitors add entries."""
 
 
 def cache_folder() -> Path:
@@ -52,18 +53,18 @@ def remember(name: str, data: dict[str, Any]) -> None:
 
 
 def remember_one(name: str, key: str, value: object) -> None:
-    """Keep a plain value under a name, by its key; of very many the longest known are forgotten."""
+    """Keep a plain value under a name, by its key; beyond `MAX_VALUES` the oldest are dropped."""
     known = recall(name)
-    known.pop(key, None)  # What is told once more is among the newest.
+    known.pop(key, None)  # Inserted again, it is the newest.
     remember(name, dict([*known.items(), (key, value)][-MAX_VALUES:]))
 
 
-def recall_value(name: str, key: str, kind: type[Kind]) -> Kind | None:
-    """Return a value that `remember_value` kept, if it did; of another release it is none."""
+def recall_value(name: str, key: str, kind: type[ModelT]) -> ModelT | None:
+    """Return a value that `remember_value` kept; None if there is none that validates."""
     return _read(recall(name).get(key), kind)
 
 
-def recall_values(name: str, kind: type[Kind]) -> list[Kind]:
+def recall_values(name: str, kind: type[ModelT]) -> list[ModelT]:
     """Return all values that `remember_value` kept under a name, but those of other releases."""
     found = (_read(data, kind) for data in recall(name).values())
     return [value for value in found if value is not None]
@@ -74,7 +75,7 @@ def remember_value(name: str, key: str, value: BaseModel) -> None:
     remember_one(name, key, value.model_dump_json())
 
 
-def _read(data: object, kind: type[Kind]) -> Kind | None:
+def _read(data: object, kind: type[ModelT]) -> ModelT | None:
     try:
         return kind.model_validate_json(data) if isinstance(data, str) else None
     except ValidationError:

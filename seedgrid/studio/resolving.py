@@ -11,6 +11,7 @@ from seedgrid.core.errors import Notice
 from seedgrid.core.prompts import alternatives, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
+from seedgrid.core.seeds import check_count
 from seedgrid.core.variables import is_public
 from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.models import loras, upscalers
@@ -30,6 +31,7 @@ def resolve_prompts(
     """
     found: dict[str, Lora] = {}
     chosen = dict.fromkeys(one for prompt in prompts for one in alternatives(prompt))
+    check_count(len(chosen) * len(request.seeds), field="prompt")
     requested = [_with_loras(replace(request, prompt=prompt), found) for prompt in chosen]
     recipes = tuple(recipe for one in requested for recipe in requests.resolve(one, card))
     if request.lock_width is not None:

@@ -31,7 +31,7 @@ from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, draw_seed
+from seedgrid.core.seeds import check_count, draw_seed
 from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
@@ -296,10 +296,12 @@ class Studio:
             picture: See `AnyPicture`.
             path: Ends in `.webp` or `.gif`; replaced if it exists.
         """
-        from seedgrid.export.film import write_film
+        from seedgrid.export.film import check_suffix, write_film
 
+        path = Path(path).expanduser()
+        check_suffix(path)  # Before anything is painted.
         film = self.verifier.start_film(self.find(picture)).result()
-        write_film(film, Path(path).expanduser())
+        write_film(film, path)
         return film
 
     # Runs; each `start_` returns at once.
@@ -585,9 +587,7 @@ class Studio:
         told: Sequence[Notice] = (),
     ) -> Run:
         """Start a round that goes on from pictures, in batches in which the lock holds here."""
-        if (count := sum(len(recipes) for _, recipes in rows)) > MAX_SEEDS_AT_ONCE:
-            limit = MAX_SEEDS_AT_ONCE
-            raise InputError("pictures_count", field="vary", value=count, limit=limit)
+        check_count(sum(len(recipes) for _, recipes in rows), field="vary")
         narrowed = [(parent, [provable(each) for each in recipes]) for parent, recipes in rows]
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
         notices = [*told, *(notice for several in widths for notice in several)]

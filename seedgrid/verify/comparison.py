@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seedgrid.core.picture import Pixels
 
-_VISIBLE: Final = 16
+_FULL_BRIGHTNESS: Final = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,11 @@ class Comparison:
     """How far apart two pictures are.
 
     Attributes:
-        max_abs_diff: Of any colour of any pixel, 0 … 255.
+        max_abs_diff: The largest difference of a channel, 0 … 255.
         psnr_db: Peak signal-to-noise ratio in dB; None, meaning infinite, when they are equal.
         differing_pixels: How many pixels differ in any colour.
         num_pixels: How many there are.
-        where: They lie in there; None when none differs.
+        where: The bounding box of the pixels that differ; None when none does.
     """
 
     max_abs_diff: int
@@ -58,7 +58,7 @@ class Comparison:
 
 
 def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
-    """Compare two pictures."""
+    """Compare two pictures; None where their sizes differ."""
     if one.shape != other.shape:
         return None
     distance = np.abs(one.astype(np.int16) - other.astype(np.int16))
@@ -75,7 +75,7 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
 
 
 def figures_of(comparison: Comparison | None) -> dict[str, Any]:
-    """Return what the commands print of a comparison, as JSON; None where there is none."""
+    """Return what the commands print of a comparison, as JSON; its values are None without one."""
     names = ("max_abs_diff", "psnr_db", "differing_pixels", "where")
     found = asdict(comparison) if comparison else {}
     return {name: found.get(name) for name in names}
@@ -94,7 +94,9 @@ def _box(differs: NDArray[np.bool_]) -> Box | None:
 
 
 def difference_picture(one: Pixels, other: Pixels) -> Pixels:
-    """Show where two pictures of one size differ; a difference of 16 is as bright as it gets."""
+    """Show where two pictures of one size differ: black for equal, full from a difference of 16."""
     distance = np.abs(one.astype(np.int16) - other.astype(np.int16))
-    brighter: Pixels = np.minimum(distance * (255 // _VISIBLE), 255).astype(np.uint8)
+    brighter: Pixels = (np.minimum(distance, _FULL_BRIGHTNESS) * 255 // _FULL_BRIGHTNESS).astype(
+        np.uint8
+    )
     return brighter

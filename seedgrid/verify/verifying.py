@@ -18,7 +18,7 @@ from seedgrid.core.errors import (
     RunCancelled,
     RunError,
     SeedGridError,
-    told_of,
+    as_ours,
 )
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
@@ -97,8 +97,7 @@ def _verify_batch(
             return [verdict for verdicts in alone for verdict in verdicts]
         if not isinstance(error, SeedGridError):
             logger.exception("a picture could not be verified")
-        ours = error if isinstance(error, SeedGridError) else told_of(error)
-        return [impossible(batch[0].name, ours, batch[0])]
+        return [impossible(batch[0].name, as_ours(error), batch[0])]
 
 
 def _with_bearable_threads(placement: Placement) -> Placement:

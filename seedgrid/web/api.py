@@ -1,13 +1,12 @@
-"""The public functions of the page's server: for gradio_client, over HTTP, and at home for agents.
+"""The public functions of the page's server: gradio_client, HTTP, and at home MCP.
 
 /grid and /refine paint, /recipe reads a picture, /verify paints it again and compares.
 
     pictures, records = client.predict("a red fox", "0-3", api_name="/grid")
 
-Each gives the PNG files as they are on disk and a record of each, with the fields that
-`seedgrid grid --json` prints: as they are finished to who iterates over a job, all of them at the
-end. `job.cancel()` stops the run within a step. What `/grid` is told is the table of fields.
-Everything else on the page is private.
+`/grid` and `/refine` return the PNG files, byte for byte, and a record of each (`picture_record`);
+iterating over a job yields them as they finish. `job.cancel()` stops the run within a step. The
+parameters of `/grid` come from core/fields.py. Everything else on the page is private.
 """
 
 import inspect
@@ -28,12 +27,12 @@ from seedgrid.core.fields import FIELDS, field, read_fields
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
+from seedgrid.core.seeds import check_count
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english
 from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
-from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
 from seedgrid.web.server.calls import lies_in
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
@@ -53,7 +52,7 @@ _FIRST: Final = (
     "scheduler",
     "model",
 )
-"""The parameters that /grid always had, in the order in which scripts give them."""
+"""The first parameters of /grid, in the order in which scripts give them."""
 GRID_FIELDS: Final = (
     *map(field, _FIRST),
     *(
@@ -62,9 +61,9 @@ GRID_FIELDS: Final = (
         if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
     ),
 )
-"""What `/grid` may be told: everything that makes the picture what it is.
+"""The parameters of `/grid`: every setting of a recipe.
 
-LoRAs are named in the prompt, and vary by a line of a refinement alone.
+LoRAs are named in the prompt; only a line of a refinement can change their strength.
 """
 
 
@@ -78,7 +77,7 @@ class Api:
         self._copies = copies.resolve()
 
     def grid(self, *given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (as the table says)
-        """Paint one prompt on several seeds: a value of each of `GRID_FIELDS`, and who asks."""
+        """Paint one prompt on several seeds: values of `GRID_FIELDS`, and Gradio's request."""
         *values, request = given
         names = [row.name for row in GRID_FIELDS]
         arguments = dict(zip(names, values, strict=True))
@@ -102,7 +101,7 @@ class Api:
         Args:
             picture_id: The `id` of a record that /grid or /refine gave.
             vary: One picture each: what to append to its prompt, or a setting, as in
-                "guidance 3" or "scheduler Euler a"; the guide's four by default.
+                "guidance 3" or "scheduler Euler a"; four example suffixes by default.
             hold: The share of its steps that are the picture's own, 0 to 0.8: its composition.
             only: A picture that is white where it may change; every other pixel stays.
             feather: Over how many pixels, inside that, new and old are mixed.
@@ -179,17 +178,17 @@ class Api:
             return await self._file_work.do(address, lambda: file_record(path))
 
     def _options(self, request: gr.Request | None) -> RunOptions:
-        """Say who asks: turns are taken between programs as between visitors."""
+        """Identify the caller: the queue takes turns between programs as between visitors."""
         address = network_of(request.client.host if request and request.client else None)
         who = (request.session_hash if request else None) or address
         library = self._libraries.of_programs(address)
         return RunOptions(owner=f"api-{who}" if who else "api", address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
-        """Return where an upload lies; it goes after an hour, for others may have sent the same.
+        """Return the path of an upload, and keep it for another hour: equal uploads share one file.
 
         Raises:
-            gr.Error: It is none, or has gone.
+            gr.Error: It is no upload, or has expired.
         """
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
@@ -199,7 +198,7 @@ class Api:
         return Path(path)
 
     async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
-        """Start a run and follow it; it is stopped when its follower goes before its end."""
+        """Start a run and follow it; it is stopped if the client disconnects before its end."""
         shown: dict[int, gr.FileData] = {}
         progress = gr.Progress()
         with _errors_of_gradio():
@@ -208,12 +207,14 @@ class Api:
                 async for events in news:
                     finished = run.finished
                     if events:
-                        progress(len(finished) / len(run.jobs), desc=_words(events[-1], run))
+                        progress(
+                            len(finished) / len(run.jobs), desc=_progress_text(events[-1], run)
+                        )
                     if new := sorted(finished.keys() - shown.keys()):
                         for cell in new:
                             shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
                         yield _so_far(run, shown)
-            run.given()  # Says why, where not all of it is there.
+            run.given()  # Raises if it was stopped, or gave no picture.
             if run.missed:
                 yield _so_far(run, shown)
 
@@ -239,7 +240,7 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
     """Make the functions endpoints of a server."""
     api = Api(answers, copies)
-    grid = _as_gradio_reads(api.grid, _grid_parameters(), _grid_words())
+    grid = _as_gradio_reads(api.grid, _grid_parameters(), _grid_docstring())
     refine = _as_gradio_reads(api.refine, inspect.signature(api.refine).parameters.values())
     for function in (grid, refine, api.verify, api.recipe):
         server.api(function, name=function.__name__, concurrency_limit=None)
@@ -266,7 +267,7 @@ def _as_gradio_reads(
 
 
 def _grid_parameters() -> Iterator[inspect.Parameter]:
-    """Give the parameters of the table, as if they had been written."""
+    """Yield the parameters of `/grid`, from the table."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for row in GRID_FIELDS:
         is_plain = row.name == "prompt" or row.value_type is bool
@@ -276,7 +277,7 @@ def _grid_parameters() -> Iterator[inspect.Parameter]:
     yield inspect.Parameter("request", kind, annotation=gr.Request, default=None)
 
 
-def _grid_words() -> str:
+def _grid_docstring() -> str:
     about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
     answer = ["", "Yields:", "    The PNG files, and a record of each."]
     return "\n".join(["Paint one prompt on several seeds.", "", "Args:", *about, *answer])
@@ -302,13 +303,16 @@ def read_grid(arguments: Mapping[str, Any]) -> Request:
         number = (int,) if row.value_type is float else ()
         kinds = (bool,) if row.value_type is bool else (row.value_type, *number, str, type(None))
         _check_kind(row.name, arguments[row.name], *(kinds[:1] if row.name == "prompt" else kinds))
-    read = read_fields((row for row in GRID_FIELDS if row.fills), arguments)
+    read = read_fields(GRID_FIELDS, arguments)
     return Request(**({"prompt": ""} | read))
+
+
+_JSON_NAMES: Final[dict[type, str]] = {type(None): "null"}
 
 
 def _check_kind(name: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        reason = " / ".join(kind.__name__ for kind in kinds)
+        reason = " / ".join(_JSON_NAMES.get(kind, kind.__name__) for kind in kinds)
         raise InputError("call_wrong", field=name, value=name, reason=reason)
 
 
@@ -321,8 +325,8 @@ def _errors_of_gradio() -> Iterator[None]:
         raise gr.Error(str(error), print_exception=False) from error
 
 
-def _words(event: Event, run: Run) -> str:
-    """Say how far a run is, in a few English words."""
+def _progress_text(event: Event, run: Run) -> str:
+    """Return how far a run is, in a few English words."""
     done = f"{len(run.finished)} of {len(run.jobs)} done"
     match event:
         case Queued():

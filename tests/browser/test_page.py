@@ -145,8 +145,11 @@ def test_other_seeds_are_painted_and_stand_in_the_field(page: Page) -> None:
     expect(page.locator(CELLS)).to_have_count(2)
     wait_until_done(page, 2)
     assert seeds_shown(page) == ["6", "7"]
-    seeds(page).fill("1, 2, 3, x")
-    expect(page.locator("#sg-next")).to_have_text("Next 2")
+    seeds(page).fill("1 - 3; 8")
+    expect(page.locator("#sg-next")).to_have_text("Next four")
+    for refused in ("1, 2, 3, x", "1e2", "0x10", "7-8-9"):
+        seeds(page).fill(refused)
+        expect(page.locator("#sg-next")).to_have_text("Next 2")
     for count in (1, 3, 9):
         seeds(page).fill(f"1-{count}" if count > 1 else "1")
         page.click("#sg-generate")

@@ -1,9 +1,10 @@
 """compute: the one function that runs where the processors are.
 
-It is given a batch and yields messages; closing it stops the work within a step. The model stays
-loaded in the process that ran it. What crosses is pickled by who carries it, both ways.
+It is given a batch and yields messages. Closing it stops the painting within a step; a model that
+is being loaded is loaded to its end, and stays loaded in the process that ran it. Ray, or the
+process pool of ZeroGPU, pickles batches and messages.
 
-    ("passport", passport)                  loaded, and under which passport it computes
+    ("passport", passport)                  the model is loaded; the passport of what it paints
     ("watch", method, numbers, previews)    what a `Watch` is told; None for no previews
     ("pictures", outcomes, elapsed_s)       the end
     ("failed", error)                       the end, in place of pictures
@@ -18,7 +19,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
-from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.errors import RunCancelled, SeedGridError, as_ours
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker
 from seedgrid.diffusion.deferred import DeferredBackend
@@ -112,11 +113,13 @@ def _work(batch: Batch, watch: _SendingWatch) -> None:
     except BaseException as error:  # The thread's edge: who waits must hear of the end.
         if not isinstance(error, SeedGridError):
             logger.exception("a batch failed unexpectedly")
-            error = told_of(error)
+            error = as_ours(error)
         watch.messages.put(("failed", error))
 
 
 def _paint(batch: Batch, watch: _SendingWatch) -> None:
+    if watch.cancelled:  # It was stopped while another batch was computed here.
+        raise RunCancelled("run_cancelled")
     starts.know(*batch.starts)
     if not _made:
         _made.append(make_backend())

@@ -59,7 +59,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     """Read the settings, or return None when this is not how they are written.
 
     Raises:
-        PictureError: `picture_text`: so long a text holds no settings of anybody's.
+        PictureError: `picture_text`: the text is longer than 256 KB.
     """
     text = texts.get("parameters", "")
     if len(text) > _MAX_TEXT:
@@ -73,15 +73,15 @@ def read(texts: Mapping[str, str]) -> Found | None:
     tags = tuple((tag[1], tag[2] or "1") for tag in _LORA.finditer(prompt))
     loras = tuple(match[1] for match in _NETWORK.finditer(prompt))
     prompt = _NETWORK.sub("", prompt).strip() if loras else prompt
-    prompt, held = _before_change(prompt, settings.get("Steps", ""))
+    prompt, hold_notice = _before_change(prompt, settings.get("Steps", ""))
     size = _first_size(settings)
     width, _, height = size.partition("x")
     tool = _tool(settings)
     has_second_pass = settings.get("Size", "") != size or any(
         name.startswith(_SECOND_PASS) for name in settings
     )
-    words = "" if tool == "SeedGrid" else prompt + negative  # Ours says it in its recipe.
-    changes = _BEYOND.search(words) is not None
+    words = () if tool == "SeedGrid" else (prompt, negative)  # The recipe says it.
+    has_editing = any(map(_BEYOND.search, words))
     return Found(
         tool=tool,
         prompt=prompt,
@@ -90,7 +90,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         width=width,
         height=height,
         steps=settings.get("Steps"),
-        # Flux models get theirs with the words, and Forge names it so.
+        # Flux uses distilled guidance, which Forge writes under this name.
         guidance=_first(settings, "Distilled CFG Scale", "CFG scale", "CFG Scale"),
         sampler=settings.get("Sampler", ""),
         schedule=_schedule(settings),
@@ -100,11 +100,11 @@ def read(texts: Mapping[str, str]) -> Found | None:
         extras=_extras(settings),
         lora_tags=tags,
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
-        weights=tool != "ComfyUI" and not changes and _WEIGHT.search(words) is not None,
-        has_other_weights=changes,
+        weights=tool != "ComfyUI" and not has_editing and any(map(_WEIGHT.search, words)),
+        has_other_weights=has_editing,
         has_second_pass=has_second_pass,
         begins_from_picture=not has_second_pass and _is_img2img(settings),
-        reasons=held,
+        reasons=hold_notice,
     )
 
 
@@ -141,7 +141,7 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
 
 
 def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
-    """Return the words of the first steps, and how to hold them for the words that come after.
+    """Return the prompt of the first steps, and a notice that suggests `hold` for the second.
 
     A number with a point, or below 1, is a share of the steps, rounded down.
 

@@ -17,7 +17,7 @@ from seedgrid.core.fields import ON_PAGE, read_fields
 from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
+from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
@@ -111,10 +111,3 @@ def read_prompts(
     prompts = tuple(dict.fromkeys(each for line in typed for each in alternatives(line)))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
-
-
-def check_count(num_pictures: int, *, field: str) -> None:
-    """Refuse more pictures than one run may paint."""
-    if num_pictures > MAX_SEEDS_AT_ONCE:
-        limit = MAX_SEEDS_AT_ONCE
-        raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)

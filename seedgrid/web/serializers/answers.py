@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec
 
-from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.errors import SeedGridError, as_ours
 from seedgrid.web.serializers.stage import Json, complain
 from seedgrid.web.state.page_state import PageState, next_epoch
 
@@ -62,7 +62,7 @@ def says_what_hinders(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate
         try:
             return action(*args, **kwargs)
         except (SeedGridError, MemoryError) as met:
-            error = met if isinstance(met, SeedGridError) else told_of(met)
+            error = as_ours(met)
             # No older news may cover it.
             return PageUpdate(status=complain(next_epoch(), error))
 

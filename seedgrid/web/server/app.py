@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 import seedgrid
-from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.errors import SeedGridError, as_ours
 from seedgrid.core.variables import is_zero_gpu
 from seedgrid.studio import Studio
 from seedgrid.web.answers import Answers, starting_suffixes
@@ -151,7 +151,7 @@ def _health_route(studio: Studio) -> Route:
 async def _refuse(_request: Request, error: Exception) -> Response:
     """Answer where something hinders; by its code, since its words may name a visitor's folder."""
     status_code = 503 if isinstance(error, MemoryError) else 409
-    told = error if isinstance(error, SeedGridError) else told_of(error)
+    told = as_ours(error)
     text = f"this cannot be answered now: {told.code}"
     return PlainTextResponse(text, status_code=status_code)
 

@@ -1,6 +1,6 @@
 """What the settings offer: what a model can do, which models and devices are here.
 
-Knows no component. Devices are listed once torch is there; the page never waits for its import.
+Devices are listed once torch is there; the page never waits for its import.
 """
 
 import sys
@@ -9,19 +9,20 @@ from typing import Any
 from seedgrid.core.card import ModelCard, shapes
 from seedgrid.core.fields import AUTO, ON_PAGE
 from seedgrid.core.request import Request, ask_again
+from seedgrid.core.variables import is_offered
 from seedgrid.studio import Studio
 from seedgrid.web.texts import say
 
 
 def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
-    """Return the lists as [label, value] pairs, what an open field gets, words and shapes."""
+    """Return lists as [label, value] pairs, defaults of open fields, suggested words and shapes."""
     card, answers = studio.card(model or None), answers_of(studio, model or None)
-    of_machine = {"model": _models(studio), "device": _devices(studio)}
+    local_choices = {"model": _models(studio.card().ref.id), "device": _devices(studio)}
     lists: dict[str, Any] = {}
     for row in ON_PAGE:
         if row.widget != "choice":
             continue
-        names = row.choices(card) if row.choices else of_machine[row.name]
+        names = row.choices(card) if row.choices else local_choices[row.name]
         pairs = [[say(f"{row.name}_choice_{name}", language) or name, name] for name in names]
         if row.has_auto:
             auto = say("choice_auto", language)
@@ -46,7 +47,7 @@ def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
 
 
 def _words(card: ModelCard, language: str) -> dict[str, list[str]]:
-    """Return the words to offer, by kind, as they are called in a language."""
+    """Return the words to offer, by kind, translated."""
     vocabulary = card.vocabulary
     return {
         kind: [vocabulary.called(word, language) if vocabulary else word for word in words]
@@ -55,16 +56,17 @@ def _words(card: ModelCard, language: str) -> dict[str, list[str]]:
 
 
 def answers_of(studio: Studio, model: str | None) -> Request:
-    """Say what a request gets that leaves everything open."""
+    """Return the model's defaults: a request that leaves everything open, resolved."""
     request = Request(prompt="a picture", seeds=(0,), model=model)
     return ask_again(studio.resolve(request)[0])
 
 
-def _models(studio: Studio) -> tuple[str, ...]:
+def _models(own: str) -> tuple[str, ...]:
+    """Return the names of the models to choose from: of a public page those that it offers."""
     from seedgrid.models import registry
 
-    names = [studio.model, *(model.id for model in registry.installed())]
-    return tuple(dict.fromkeys(names))
+    installed = (model.id for model in registry.installed())
+    return tuple(dict.fromkeys([own, *filter(is_offered, installed)]))
 
 
 def _devices(studio: Studio) -> tuple[str, ...]:

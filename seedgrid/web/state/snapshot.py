@@ -1,9 +1,9 @@
-"""Snapshot: one page at one moment, as the parts of the page that show it. Changes nothing.
+"""Snapshot: one page at one moment, as the parts of the page that show it: a read-only view.
 
     snapshot = Snapshots(studio, libraries).of(page_state)
     update = snapshot.show()
 
-The work is read from the library once, when it is first needed, and all parts are made of that.
+The work is read from the library once, when it is first needed, and all parts use it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Snapshot:
     Attributes:
         state: Where the browser is.
         library: The visitor's own.
-        run: The last run that was started here, if it is still known, and their own.
+        run: The last run that was started here; None if forgotten, or another visitor's.
     """
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
@@ -70,7 +70,7 @@ class Snapshot:
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
-        """Look at another place of this page, and at the run that makes it, where one does.
+        """Look at another place of this page, with the run that is painting it, if any.
 
         A work that was read is not read again.
         """
@@ -242,7 +242,7 @@ class Snapshot:
 
     @property
     def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
-        """The round on the stage: as it was asked for while it forms, else as it is kept."""
+        """The round on the stage: as its run was asked for, or as it was kept."""
         if self.run is not None and self.is_forming:
             jobs = [self.run.jobs[cell] for cell in self.run.round_cells]
             return tuple((job.recipe, job.lineage) for job in jobs)
@@ -278,18 +278,18 @@ class Snapshot:
 
     @property
     def is_forming(self) -> bool:
-        """Whether a run that is still known makes the round on the stage."""
+        """Whether the round on the stage is that of a known run, painting or finished."""
         return self.run is not None and is_on_stage(self.run, self.state)
 
     @property
     def _is_going(self) -> bool:
-        """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
+        """Whether there will be news: of the run, or of the model that is being loaded."""
         if self.run is not None:
             return not self.run.has_ended
         return self._studio.engine.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
-        """How the run ended that made what is on the stage; nothing of another one."""
+        """How the run of the round on the stage ended; empty for another run, or before its end."""
         run, state = self.run, self.state
         end = run.end if run is not None and is_on_stage(run, state) else None
         if run is None or end is None:
