@@ -16,9 +16,13 @@ from dataclasses import dataclass
 import torch
 from diffusers import DDIMScheduler
 
+from tools.training.latents import PATCH_PX
+
 MAX_WEIGHT = 4.0
 ROUNDING = 0.05
 """Errors of pixels in -1..1 below this count by their square, larger ones as they are."""
+SLOPE_WEIGHT = 1.0
+"""What an error of slopes weighs beside one of pixels: it asks where a line is."""
 
 Velocity = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """What a denoiser makes of states `(N, 24, 16, 16)`, times `(N,)` and token ids `(N, 40)`."""
@@ -101,10 +105,20 @@ def learn_from_rollout(
         wanted = _wanted(teacher, state, step, lesson)
         error = (clean - wanted).permute(0, 2, 3, 1) @ to_pixels.T  # (N, 16, 16, 192)
         weight = min(MAX_WEIGHT, step.noise**-2) / len(steps)
-        (weight * (error.square() + ROUNDING**2).sqrt().mean()).backward()
+        (weight * (_size(error) + SLOPE_WEIGHT * _slope_size(error))).backward()
         state = step.next_state(state, velocity.detach())
         errors.append(error.detach()[lesson.has_words].square().mean())
     return torch.stack(errors)
+
+
+def _size(error: torch.Tensor) -> torch.Tensor:
+    return (error.square() + ROUNDING**2).sqrt().mean()
+
+
+def _slope_size(error: torch.Tensor) -> torch.Tensor:
+    """The size of the differences between neighbouring pixels of a patch, `(N, 16, 16, 192)`."""
+    patches = error.unflatten(-1, (PATCH_PX, PATCH_PX, 3))
+    return _size(patches.diff(dim=-3)) + _size(patches.diff(dim=-2))
 
 
 @torch.no_grad()
