@@ -279,6 +279,30 @@ def test_what_ships_can_be_gone_on_from(tmp_path: Path, monkeypatch: pytest.Monk
         assert torch.allclose(stored[name], value, rtol=1e-4, atol=1e-4), name
 
 
+def test_a_model_that_was_deepened_paints_as_before() -> None:
+    """New blocks of the denoiser add nothing until they are trained."""
+    from tools.training.networks import Denoiser
+    from tools.training.shipped import deepened
+
+    deep = Denoiser(60, 1, 0)
+    fewer = {
+        "layers_per_block": 1,
+        "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+    }
+    shallow = diffusers.UNet2DConditionModel.from_config({**deep.unet.config, **fewer})
+    weights = {
+        **{f"unet.{name}": value for name, value in shallow.state_dict().items()},
+        **{f"text_encoder.{k}": v.clone() for k, v in deep.text_encoder.state_dict().items()},
+    }
+    noise = torch.randn(2, 24, 16, 16, generator=torch.Generator().manual_seed(0))
+    times, ids = torch.tensor([999, 300]), torch.tensor([[0, 5, 7, 1], [0, 9, 1, 1]])
+    with torch.no_grad():
+        states = deep.text_encoder(input_ids=ids).last_hidden_state
+        before = shallow(noise, times, encoder_hidden_states=states).sample
+        deep.load_state_dict(deepened(weights, deep))
+        assert torch.equal(deep(noise, times, ids), before)
+
+
 def test_the_hand_written_encoder_equals_the_linear_map() -> None:
     """`vae.encode` computes the PCA of patches that the denoiser was trained on."""
     from tools.training.autoencoder import build_autoencoder
@@ -333,6 +357,9 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
     assert polish.checkpoint_path().stat().st_size < 60e6
     assert int(safetensors.load_file(decoder.checkpoint_path())["steps"]) == 3
     assert int(safetensors.load_file(enlarger.checkpoint_path())["steps"]) == 2
+    kept = safetensors.load_file(next((tmp_path / "model" / "unet").glob("*.safetensors")))
+    assert {value.dtype for value in kept.values()} == {torch.float16}
     loaded = diffusers.DiffusionPipeline.from_pretrained(str(tmp_path / "model"))
+    assert loaded.unet.dtype == torch.float32
     picture = loaded("a cat", num_inference_steps=1, output_type="np").images[0]
     assert picture.shape == (256, 256, 3)
