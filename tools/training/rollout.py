@@ -23,8 +23,6 @@ ROUNDING = 0.05
 """Errors of pixels in -1..1 below this count by their square, larger ones as they are."""
 SLOPE_WEIGHT = 1.0
 """What an error of slopes weighs beside one of pixels: it asks where a line is."""
-STEEP_WEIGHT = 1.0
-"""What it weighs that a patch is less steep, or more, than drawn: a smudge is less."""
 
 Velocity = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """What a denoiser makes of states `(N, 24, 16, 16)`, times `(N,)` and token ids `(N, 40)`."""
@@ -105,12 +103,9 @@ def learn_from_rollout(
         velocity = _velocity(model, state, step, lesson.ids)
         clean = step.clean(state, velocity)
         wanted = _wanted(teacher, state, step, lesson)
-        made, drawn = (_patches(latents, to_pixels) for latents in (clean, wanted))
-        error = made - drawn
+        error = (clean - wanted).permute(0, 2, 3, 1) @ to_pixels.T  # (N, 16, 16, 192)
         weight = min(MAX_WEIGHT, step.noise**-2) / len(steps)
-        slopes = sum(_size(slope) for slope in _slopes(error))
-        steep = (_steepness(made) - _steepness(drawn)).abs().mean()
-        (weight * (_size(error) + SLOPE_WEIGHT * slopes + STEEP_WEIGHT * steep)).backward()
+        (weight * (_size(error) + SLOPE_WEIGHT * _slope_size(error))).backward()
         state = step.next_state(state, velocity.detach())
         errors.append(error.detach()[lesson.has_words].square().mean())
     return torch.stack(errors)
@@ -120,21 +115,10 @@ def _size(error: torch.Tensor) -> torch.Tensor:
     return (error.square() + ROUNDING**2).sqrt().mean()
 
 
-def _patches(latents: torch.Tensor, to_pixels: torch.Tensor) -> torch.Tensor:
-    """The pixels that latents stand for, but for their mean: shape `(N, 16, 16, 8, 8, 3)`."""
-    flat = latents.permute(0, 2, 3, 1) @ to_pixels.T
-    return flat.unflatten(-1, (PATCH_PX, PATCH_PX, 3))
-
-
-def _slopes(patches: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The differences between neighbouring pixels of a patch, down and across."""
-    return patches.diff(dim=-3), patches.diff(dim=-2)
-
-
-def _steepness(patches: torch.Tensor) -> torch.Tensor:
-    """How steep each patch is on average, by colour: shape `(N, 16, 16, 3)`."""
-    down, across = _slopes(patches)
-    return down.abs().mean((-3, -2)) + across.abs().mean((-3, -2))
+def _slope_size(error: torch.Tensor) -> torch.Tensor:
+    """The size of the differences between neighbouring pixels of a patch, `(N, 16, 16, 192)`."""
+    patches = error.unflatten(-1, (PATCH_PX, PATCH_PX, 3))
+    return _size(patches.diff(dim=-3)) + _size(patches.diff(dim=-2))
 
 
 @torch.no_grad()
