@@ -135,6 +135,12 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
     return folder
 
 
+@pytest.fixture(scope="session")
+def sd(model_folder: Callable[[str], Path]) -> Path:
+    """The folder of the small Stable Diffusion."""
+    return model_folder("sd")
+
+
 @pytest.fixture
 def library_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the default library, away from the user's own; not made yet."""
@@ -151,10 +157,9 @@ def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
 
 
 @pytest.fixture(scope="session")
-def published_hub(model_folder: Callable[[str], Path]) -> Iterator[Hub]:
+def published_hub(sd: Path) -> Iterator[Hub]:
     """A hub with a small Stable Diffusion model, and beside it what nobody loads."""
     with Hub() as hub:
-        folder = model_folder("sd")
         more = {
             "README.md": b"---\nlicense: mit\n---\n",
             "whole.safetensors": b"x" * 5000,
@@ -162,7 +167,7 @@ def published_hub(model_folder: Callable[[str], Path]) -> Iterator[Hub]:
             "unet/diffusion_pytorch_model.fp16.safetensors": b"x" * 5000,
             "vae_other/diffusion_pytorch_model.safetensors": b"x" * 5000,
         }
-        hub.add("someone/foxes", folder, more)
+        hub.add("someone/foxes", sd, more)
         yield hub
 
 

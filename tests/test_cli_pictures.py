@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -168,11 +167,9 @@ def test_import_takes_pictures_in(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert capsys.readouterr().err.count("\n") == 2
 
 
-def test_probe_proves_the_lock(
-    capsys: pytest.CaptureFixture[str], model_folder: Callable[[str], Path]
-) -> None:
+def test_probe_proves_the_lock(capsys: pytest.CaptureFixture[str], sd: Path) -> None:
     """The lock holds here at the default width on a real pipeline; the answer is remembered."""
-    arguments = ["probe", "--model", str(model_folder("sd")), "--size", "32", "--json"]
+    arguments = ["probe", "--model", str(sd), "--size", "32", "--json"]
     assert main(arguments) == 0
     (report,) = rows(capsys.readouterr().out)
     assert (report["holds"], report["tested_width"]) == (True, 4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def test_past_the_last_rung_it_is_an_error_and_the_next_run_is_as_usual(
 
 
 def test_what_was_decoded_one_by_one_is_verified_so(
-    tmp_path: Path, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real model that cannot decode two pictures at once: the passport says what was done."""
     true = AutoencoderKL._decode
@@ -87,7 +86,7 @@ def test_what_was_decoded_one_by_one_is_verified_so(
         return true(vae, latents, *args, **named)
 
     monkeypatch.setattr(AutoencoderKL, "_decode", only_one)
-    folder, placement = str(model_folder("sd")), Placement(threads=1, previews=False)
+    folder, placement = str(sd), Placement(threads=1, previews=False)
     with Studio(folder, tmp_path / "library", placement=placement) as studio:
         recipes = recipes_for(DiffusersBackend(), Path(folder), num_inference_steps=2)
         run = studio.engine.submit(plan_grid(recipes), owner="somebody", library=studio.library)

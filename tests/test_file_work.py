@@ -164,9 +164,7 @@ def test_one_address_has_so_much_in_work_and_no_more(
     assert (refused.status_code, "in work already" in refused.text) == (429, True)
 
 
-def test_what_took_long_counts_for_its_address(
-    work: tuple[Library, tuple[Entry, ...]],
-) -> None:
+def test_what_took_long_counts_for_its_address(work: tuple[Library, tuple[Entry, ...]]) -> None:
     """Small files may be huge pictures: what one address costs is measured, not guessed."""
     library, entries = work
     path = f"/seedgrid/export/{entries[0].id}/round.py"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,9 @@ from seedgrid.verify import read_claims, verify
 
 
 @pytest.fixture(scope="module")
-def originals(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> tuple[Original, Original]:
+def originals(painter: DiffusersBackend, sd: Path) -> tuple[Original, Original]:
     """Two honest pictures of this machine."""
-    recipes = recipes_for(painter, model_folder("sd"), num_inference_steps=2)[:2]
+    recipes = recipes_for(painter, sd, num_inference_steps=2)[:2]
     passport = painter.prepare(recipes[0], PLACEMENT)
     painted = painter.paint(recipes, PLACEMENT, SilentWatch())
     one, other = (

@@ -24,6 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from pictures import make_lineage, make_picture, make_recipe
+from refusing import refused
 
 from seedgrid.cli import output
 from seedgrid.cli.program import main
@@ -173,9 +174,8 @@ def test_a_model_that_is_no_name_is_not_exported(model_id: str, tmp_path: Path) 
     entry = entry_of(model=model, path=tmp_path / "picture.png")
 
     for export in (lambda: script.script([entry]), lambda: write_bundle(entry, tmp_path)):
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "model_name") as caught:
             export()
-        assert caught.value.code == "model_name"
         assert str(caught.value).isprintable()
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
@@ -393,9 +393,8 @@ def test_a_recorded_model_leads_nowhere_else(
     pairs = [(name, revision) for name in MODEL_ATTACKS for revision in revisions]
     for model_id, revision in (*pairs, ("org/name", "../../../../tmp/evil")):
         ref = ModelRef(id=model_id, revision=revision, weights_sha256="ab" * 32)
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "model_missing"):
             registry.find_recorded(ref)
-        assert caught.value.code == "model_missing"
 
 
 # The log and the terminal

@@ -67,13 +67,11 @@ def test_every_weight_is_counted_and_changes_nothing(
     assert (pictures[0] == pictures[1]).all()
 
 
-def test_stop_is_heard_while_a_model_is_loaded(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_is_heard_while_a_model_is_loaded(sd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it stays, and the next one loads it whole."""
     monkeypatch.setattr(loading, "LEAST_BYTES", 4)
     backend = DiffusersBackend()
-    (recipe,) = recipes_for(backend, model_folder("sd"), prompts=("a fox",))
+    (recipe,) = recipes_for(backend, sd, prompts=("a fox",))
 
     def stop(done: int, total: int) -> None:
         if 2 * done > total:

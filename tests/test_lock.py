@@ -80,11 +80,10 @@ def test_neither_slot_nor_neighbours_reach_a_picture(
 
 @pytest.mark.parametrize("scheduler", NOISY_SCHEDULERS)
 def test_the_noise_of_every_step_is_the_pictures_own(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+    painter: DiffusersBackend, sd: Path, scheduler: str
 ) -> None:
     """Schedulers that draw at every step draw from the picture's generator only."""
-    folder = model_folder("sd")
-    check_lock(painter, recipes_for(painter, folder, scheduler=scheduler, num_inference_steps=4))
+    check_lock(painter, recipes_for(painter, sd, scheduler=scheduler, num_inference_steps=4))
 
 
 @pytest.mark.parametrize(
@@ -111,11 +110,9 @@ def test_a_neighbour_with_a_negative_prompt_changes_nothing(
     np.testing.assert_array_equal(paint(painter, mixed)[0], alone)
 
 
-def test_another_width_may_be_another_picture(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_another_width_may_be_another_picture(painter: DiffusersBackend, sd: Path) -> None:
     """The width is in the recipe, since kernels round differently at another batch size."""
-    recipe = recipes_for(painter, model_folder("sd"))[0]
+    recipe = recipes_for(painter, sd)[0]
     narrow = recipe.replace(lock_width=1)
     assert narrow.id != recipe.id
     difference = np.abs(
@@ -125,11 +122,9 @@ def test_another_width_may_be_another_picture(
 
 
 @pytest.mark.sweep
-def test_a_new_process_gives_the_same_bits(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_a_new_process_gives_the_same_bits(painter: DiffusersBackend, sd: Path) -> None:
     """Nothing that a process remembers is part of a picture."""
-    recipe = recipes_for(painter, model_folder("sd"), scheduler="Euler a")[2]
+    recipe = recipes_for(painter, sd, scheduler="Euler a")[2]
     here = pixels_sha256(paint(painter, [recipe])[0])
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
@@ -145,13 +140,11 @@ def test_a_new_process_gives_the_same_bits(
     assert there == here
 
 
-def test_global_randomness_is_neither_read_nor_touched(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_global_randomness_is_neither_read_nor_touched(painter: DiffusersBackend, sd: Path) -> None:
     """The process's own random state changes no picture and is left as it was."""
     import torch
 
-    recipes = recipes_for(painter, model_folder("sd"), scheduler="Euler a")
+    recipes = recipes_for(painter, sd, scheduler="Euler a")
     first = paint(painter, recipes)
     torch.randn(5)
     state = torch.get_rng_state()

@@ -130,20 +130,17 @@ def test_negative_prompts_equal_the_plain_call(
 
 @pytest.mark.parametrize("scheduler", rest_swept(SCHEDULERS, USUAL))
 def test_every_scheduler_equals_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+    painter: DiffusersBackend, sd: Path, scheduler: str
 ) -> None:
     """The name of a scheduler means what it means in diffusers' documentation."""
-    folder = model_folder("sd")
-    recipes = recipes_for(painter, folder, scheduler=scheduler, num_inference_steps=5)
-    expected = plain_call(folder, recipes, scheduler=SCHEDULERS[scheduler])
+    recipes = recipes_for(painter, sd, scheduler=scheduler, num_inference_steps=5)
+    expected = plain_call(sd, recipes, scheduler=SCHEDULERS[scheduler])
     np.testing.assert_array_equal(paint(painter, recipes), expected)
 
 
-def test_the_table_of_names_is_covered(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_the_table_of_names_is_covered(painter: DiffusersBackend, sd: Path) -> None:
     """No scheduler is on offer for Stable Diffusion that the test above does not check."""
-    assert set(painter.card(str(model_folder("sd"))).schedulers) == set(SCHEDULERS)
+    assert set(painter.card(str(sd)).schedulers) == set(SCHEDULERS)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import make_lineage, make_picture, make_recipe
 from PIL import Image
+from refusing import refused
 
 from seedgrid import __version__
 from seedgrid.core.errors import PictureError
@@ -151,9 +152,8 @@ def test_an_edited_picture_is_noticed() -> None:
     edited = png_chunks.with_texts(png_chunks.split(buffer.getvalue()), texts)
 
     assert png.read(edited).recipe == PICTURE.recipe
-    with pytest.raises(PictureError) as caught:
+    with refused(PictureError, "picture_altered"):
         png.read_checked(edited)
-    assert caught.value.code == "picture_altered"
 
 
 def test_every_flipped_bit_is_noticed() -> None:
@@ -218,10 +218,8 @@ RECIPE = json.loads(record_text())["recipe"]
 )
 def test_each_malformed_file_gives_its_sentence(file: bytes, code: str) -> None:
     """Bombs, lies and nonsense are refused by name, before they cost memory."""
-    with pytest.raises(PictureError) as caught:
+    with refused(PictureError, code):
         png.read_checked(file)
-
-    assert caught.value.code == code
 
 
 def test_packed_texts_are_read() -> None:
@@ -251,9 +249,8 @@ def test_texts_beyond_256_kb_are_known_by_name_alone() -> None:
 def test_a_text_that_cannot_be_read_is_damaged(text: bytes) -> None:
     """Whoever wants the texts is told; whoever wants our own record is not concerned."""
     file = with_chunk(FILE, chunk(text[:4], text[4:]))
-    with pytest.raises(PictureError) as caught:
+    with refused(PictureError, "picture_damaged"):
         png.read_texts(file)
-    assert caught.value.code == "picture_damaged"
     assert png.read(file).recipe == PICTURE.recipe
 
 

@@ -32,8 +32,8 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def recipe(painter: DiffusersBackend, model_folder: Callable[[str], Path]) -> Recipe:
-    return recipes_for(painter, model_folder("sd"), num_inference_steps=6)[0]
+def recipe(painter: DiffusersBackend, sd: Path) -> Recipe:
+    return recipes_for(painter, sd, num_inference_steps=6)[0]
 
 
 def probed(
@@ -101,10 +101,10 @@ def test_starts_and_tiles_are_no_reason_to_refuse(
     ("scheduler", "width"), [("Euler a", 1), ("DPM++ 2M SDE", 2), ("Heun", 2), ("UniPC", 8)]
 )
 def test_other_widths_and_schedulers_are_tested_as_they_are(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], width: int, scheduler: str
+    painter: DiffusersBackend, sd: Path, width: int, scheduler: str
 ) -> None:
     """Schedulers with a state, with draws of their own and with two calls a step."""
-    recipe = recipes_for(painter, model_folder("sd"), lock_width=width, scheduler=scheduler)[0]
+    recipe = recipes_for(painter, sd, lock_width=width, scheduler=scheduler)[0]
     mixed = recipe.replace(
         negative_prompt="blurry", noise_mix=(NoiseShare(seed=3, weight=0.1),), weights=True
     )
@@ -125,13 +125,10 @@ def test_the_probe_leaves_no_trace(painter: DiffusersBackend, recipe: Recipe) ->
 
 @pytest.mark.parametrize("steps", [1, 4, 20])
 def test_it_costs_at_most_two_grids_of_four_steps(
-    painter: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-    steps: int,
+    painter: DiffusersBackend, sd: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """However many steps are asked for; a guided batch of four has eight rows a step."""
-    recipe = recipes_for(painter, model_folder("sd"), num_inference_steps=steps)[0]
+    recipe = recipes_for(painter, sd, num_inference_steps=steps)[0]
     pipeline, rows = painter.load(recipe, PLACEMENT), {"denoised": 0, "decoded": 0}
 
     def count(name: str) -> Callable[..., None]:

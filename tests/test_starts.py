@@ -13,6 +13,7 @@ import pytest
 import torch
 from painting import PLACEMENT, check_bundle_reproduced, check_reproduced, claims_of, one_thread
 from PIL import Image
+from refusing import refused
 from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError
@@ -90,18 +91,15 @@ def test_a_grid_from_a_picture_equals_the_plain_call(
 
 
 @pytest.mark.sweep
-def test_an_exported_bundle_holds_the_start(
-    tmp_path: Path, model_folder: Callable[[str], Path], photo: Path
-) -> None:
+def test_an_exported_bundle_holds_the_start(tmp_path: Path, sd: Path, photo: Path) -> None:
     """Its script makes the pictures again, and whoever imports it can verify them."""
-    folder = model_folder("sd")
     size = {"width": 64, "height": 64, "num_inference_steps": 4}
-    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+    with Studio(str(sd), tmp_path / "library", placement=PLACEMENT) as studio:
         entries = list(studio.grid("a fox", "0-1", start=photo, **size))
-        write_bundle(entries, tmp_path / "art.zip", model=folder)
+        write_bundle(entries, tmp_path / "art.zip", model=sd)
         (tmp_path / "alone.py").write_text(script(entries))
     check_bundle_reproduced(tmp_path / "art.zip")
-    check_reproduced(tmp_path / "alone.py", "--model", folder)
+    check_reproduced(tmp_path / "alone.py", "--model", sd)
     elsewhere = Library(tmp_path / "elsewhere")
     taken = list(take_in(elsewhere, [tmp_path / "art.zip"]))
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]
@@ -141,9 +139,8 @@ def test_what_cannot_be_begun_is_refused(
 ) -> None:
     """Before anything is painted, with what to do."""
     wanted = settings | ({"start": str(photo)} if settings.get("start") is True else {})
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, code):
         studio.grid("a fox", "0", width=64, height=64, **wanted)
-    assert caught.value.code == code
 
 
 def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> None:

@@ -159,10 +159,10 @@ def counted_calls(backend: DiffusersBackend, recipe: Recipe) -> Callable[[], int
 
 @pytest.mark.parametrize("solver", ["DDIM", "Heun"])
 def test_held_steps_do_not_run_the_denoiser(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], solver: str
+    backend: DiffusersBackend, sd: Path, solver: str
 ) -> None:
     """Three of eight steps are held: they are run once for all when forgotten, and else never."""
-    grid = parents_of(backend, model_folder("sd"), scheduler=solver)
+    grid = parents_of(backend, sd, scheduler=solver)
     paint(backend, grid)
     calls = counted_calls(backend, grid[0])
     own = {"DDIM": 5, "Heun": 9}[solver]
@@ -174,12 +174,10 @@ def test_held_steps_do_not_run_the_denoiser(
 
 
 def test_the_memory_is_bounded(
-    backend: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    backend: DiffusersBackend, sd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With room for nothing the parent is painted anew, and the pictures are the same."""
-    grid = parents_of(backend, model_folder("sd"))
+    grid = parents_of(backend, sd)
     paint(backend, grid)
     expected = paint(backend, held(grid[2]))
     monkeypatch.setenv("SEEDGRID_WAY_MB", "0.0001")
@@ -189,11 +187,9 @@ def test_the_memory_is_bounded(
     assert not small._ways._ways
 
 
-def test_one_batch_holds_several_lengths_and_parents(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_one_batch_holds_several_lengths_and_parents(backend: DiffusersBackend, sd: Path) -> None:
     """Four holds side by side are those of four rounds; a free picture sits beside them."""
-    grid = parents_of(backend, model_folder("sd"))
+    grid = parents_of(backend, sd)
     night = grid[1].replace(prompt="a red fox at night")
     mixed = (
         night,
@@ -244,10 +240,10 @@ def test_outside_a_region_not_one_bit_differs(
 
 
 def test_regions_one_after_another_make_a_chain(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    backend: DiffusersBackend, sd: Path, tmp_path: Path
 ) -> None:
     """Each keeps what the one before it made, also where it is held and painted by itself."""
-    recipe = parents_of(backend, model_folder("sd"))[2]
+    recipe = parents_of(backend, sd)[2]
     before = paint(backend, [recipe])[0]
     for number, line in enumerate(LINES[:3]):
         region = Region(mask=a_mask(tmp_path, number), feather=2)
@@ -263,10 +259,10 @@ def test_regions_one_after_another_make_a_chain(
 
 
 def test_a_held_picture_of_a_region_follows_all_of_it(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    backend: DiffusersBackend, sd: Path, tmp_path: Path
 ) -> None:
     """The same words, held, give the very picture that is followed, latents and pixels."""
-    grandparent = parents_of(backend, model_folder("sd"))[1]
+    grandparent = parents_of(backend, sd)[1]
     words = grandparent.replace(prompt="a red fox, neon")
     region = Region(mask=a_mask(tmp_path, 5), feather=0)
     parent = steer(grandparent, words, region=region)
@@ -311,10 +307,10 @@ def distance(pictures: Sequence[Pixels]) -> float:
 
 
 def test_a_stop_reaches_the_parent_that_is_painted_first(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    backend: DiffusersBackend, sd: Path
 ) -> None:
     """It tells of all steps together; one that is stopped leaves nothing behind in memory."""
-    recipes = held(parents_of(backend, model_folder("sd"))[0])
+    recipes = held(parents_of(backend, sd)[0])
     backend.prepare(recipes[0], PLACEMENT)
     watch = SilentWatch(stop_after=2)
     with pytest.raises(RunCancelled):

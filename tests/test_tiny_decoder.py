@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,6 @@ def write_decoder(folder: Path) -> Path:
 
 def equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return np.array_equal(np.stack(some), np.stack(others))
-
-
-@pytest.fixture
-def sd(model_folder: Callable[[str], Path]) -> Path:
-    return model_folder("sd")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from refusing import refused
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import RunError, told_of
@@ -73,9 +74,8 @@ def test_a_painter_that_hangs_is_told_to_all_who_wait(
             run.cancel()
         assert lost.wait(SOON_S)
         for result in (other.result, task.result):
-            with pytest.raises(RunError) as caught:
+            with refused(RunError, "engine_lost"):
                 result(SOON_S)
-            assert caught.value.code == "engine_lost"
         assert run.state == ("cancelled" if num_steps else "failed")
         assert engine.load.is_lost
         with pytest.raises(RunError, match="start SeedGrid again"):

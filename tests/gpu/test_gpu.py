@@ -110,11 +110,7 @@ def test_every_scheduler_repeats_and_keeps_its_slots(
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pictures_are_those_of_plain_diffusers(
-    dtype: str,
-    backend: DiffusersBackend,
-    folder_of: FolderOf,
-    placement: Placement,
-    device: str,
+    dtype: str, backend: DiffusersBackend, folder_of: FolderOf, placement: Placement, device: str
 ) -> None:
     """At the same width, bit for bit; the noise comes from generators of the CPU."""
     if device == "cpu" and dtype == "float16":
