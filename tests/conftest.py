@@ -77,10 +77,10 @@ def engine(backend: FakeBackend, store: MemoryStore) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    """A studio on the fake backend with a library of its own, as a page has one."""
+def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
+    """A studio on the file's backend with a library of its own, as a page has one."""
     folder = tmp_path / "library"
-    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
+    with Studio(library=folder, backend=backend, placement=Placement()) as studio:
         yield studio
 
 
@@ -135,10 +135,23 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
     return folder
 
 
+@pytest.fixture
+def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered of what other tests proved, probed or read."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def sd(model_folder: Callable[[str], Path]) -> Path:
     """The folder of the small Stable Diffusion."""
     return model_folder("sd")
+
+
+@pytest.fixture
+def sd_studio(sd: Path, tmp_path: Path) -> Iterator[Studio]:
+    """A studio that paints with it, on one thread."""
+    with Studio(str(sd), tmp_path / "library", placement=Placement(threads=1)) as studio:
+        yield studio
 
 
 @pytest.fixture

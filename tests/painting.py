@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from typing import Any
 import diffusers
 import numpy as np
 import torch
+from command import run_python
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
@@ -161,10 +160,11 @@ def claims_of(*entries: Entry) -> list[Claim]:
     ]
 
 
-def check_reproduced(program: Path, *words: str | Path, cwd: Path | None = None) -> None:
+def check_reproduced(
+    program: Path, *words: str | Path, env: Mapping[str, str] | None = None
+) -> None:
     """Run an exported program in a new process: all its pictures must come out identical."""
-    command = [sys.executable, program, *words]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    done = run_python(program, *words, cwd=program.parent, env=env)
     assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
 
 

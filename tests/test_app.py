@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import run_python
 from refusing import refused
 
-import app
 from seedgrid.core.errors import ModelError
 from seedgrid.core.request import Request
 from seedgrid.diffusion.deferred import InstalledBackend
@@ -19,8 +17,6 @@ from seedgrid.models.shelf import bundled_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import check_offered
 from seedgrid.web import launch
-
-ROOT = Path(app.__file__).parent
 
 
 def test_a_taken_port_gives_the_next_one() -> None:
@@ -55,10 +51,7 @@ def test_an_ipv6_address_is_an_address(host: str) -> None:
 )
 def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: str) -> None:
     """The command says what is wrong and does not start."""
-    done = subprocess.run(
-        [sys.executable, ROOT / "app.py", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = run_python("app.py", *arguments, code=2)
     assert word in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
@@ -72,15 +65,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         # modules apart under that, or waits for ever for one.
         "from seedgrid.core.process import leave; leave(0)"
     )
-    environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=environment,
-    )
+    done = run_python("-c", code, env=os.environ | {"SPACE_ID": "someone/seedgrid"})
     assert done.stdout.split() == ["GuardedServer", "VisitorLibraries", "InstalledBackend"]
 
 

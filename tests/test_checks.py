@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +23,7 @@ from seedgrid.studio import Studio
 from seedgrid.web.answers import make_answers
 from seedgrid.web.state.lock_badge import LockBadge
 
+pytestmark = pytest.mark.usefixtures("forgetful")
 ME = {"visitor": "0" * 32}
 SOON_S = 120.0
 
@@ -60,16 +59,6 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
 @pytest.fixture
 def backend() -> ProbingBackend:
     return ProbingBackend()
-
-
-@pytest.fixture
-def studio(
-    tmp_path: Path, backend: ProbingBackend, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Studio]:
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "library"
-    with Studio(library=folder, backend=backend, placement=Placement()) as studio:
-        yield studio
 
 
 @pytest.fixture

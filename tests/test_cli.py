@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command import SMALL, rows
+from command import ROOT, SMALL, rows, run_python
 
 from seedgrid.cli import main
 from seedgrid.formats import png
 from seedgrid.testing.fake import FakeBackend, Fault
-
-ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.usefixtures("library_folder")
 
@@ -141,8 +137,7 @@ def test_bad_input_needs_no_torch() -> None:
         "    assert main(['grid', *wrong]) == 2\n"
         "assert 'torch' not in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_python("-c", code)
 
 
 def test_a_failure_exits_1(fake: FakeBackend, capsys: pytest.CaptureFixture[str]) -> None:

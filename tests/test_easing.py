@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from command import run_python
 from diffusers import AutoencoderKL
 from painting import recipes_for
 from stores import MakeRecipes
@@ -105,6 +105,7 @@ STARVED = """
 import json, resource
 from pathlib import Path
 import torch
+from command import run_python
 from seedgrid.core.errors import is_memory_error
 
 def starved(spare, size):
@@ -131,13 +132,6 @@ print(json.dumps([each for each in found if each]))
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts so on Linux only")
 def test_whatever_torch_says_without_memory_is_understood() -> None:
     """A real limit on a process: oneDNN "could not create a primitive", which was a refusal."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", STARVED],
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(run_python("-W", "ignore", "-c", STARVED).stdout)
     assert found
     assert [said for said, is_understood in found if not is_understood] == []

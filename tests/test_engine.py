@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from command import run_python
 from gates import HeldBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +32,6 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.testing.fake import FakeBackend, Fault
 
-ROOT = Path(__file__).parent.parent
 SOON_S = 120.0
 """Long enough for the busiest machine; a test that waits so long has failed."""
 
@@ -428,10 +425,7 @@ def test_a_forgotten_engine_does_not_keep_the_program_alive() -> None:
         "run = e.submit(plan_grid(r), owner='me', fresh=True)\n"
         "next(x for x in run.events() if type(x).__name__ == 'Step')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert run_python("-c", code).stderr == ""
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from gates import HeldBackend
 from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
@@ -41,18 +39,13 @@ def painter() -> Painter:
 
 
 @pytest.fixture
-def studio(tmp_path: Path, painter: Painter) -> Iterator[Studio]:
-    with Studio(library=tmp_path, backend=painter, placement=Placement()) as studio:
-        yield studio
-
-
-def make_handlers(studio: Studio) -> Handlers:
-    return make_answers(studio).handlers
+def backend(painter: Painter) -> Painter:
+    return painter
 
 
 @pytest.fixture
 def handlers(studio: Studio) -> Handlers:
-    return make_handlers(studio)
+    return make_answers(studio).handlers
 
 
 def kept(shown: PageUpdate) -> dict[str, Any]:

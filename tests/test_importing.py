@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library import take_in as module
 from seedgrid.library.take_in import Taken, take_in
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
 
 
 def ours(**changes: object) -> bytes:

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,6 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
 
 
 def reopened(library: Library) -> Library:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +15,6 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.core.picture import new_id
 from seedgrid.library import Library
 from seedgrid.library.database import VERSION, Database
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
 
 
 def change_database(library: Library, statement: str, *values: object) -> None:

@@ -34,22 +34,6 @@ ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 ME = {"visitor": "a" * 32}
 
 
-@pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
-@pytest.fixture
-def backend() -> FakeBackend:
-    return FakeBackend()
-
-
-@pytest.fixture
-def engine(backend: FakeBackend, store: MemoryStore) -> Iterator[Engine]:
-    with Engine(backend, store) as engine:
-        yield engine
-
-
 class Held:
     """An engine that begins no step before it may, with room for two runs an owner."""
 
@@ -228,10 +212,8 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Iterator[Answers]:
-    backend = FakeBackend()
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        yield make_answers(studio)
+def answers(studio: Studio) -> Answers:
+    return make_answers(studio)
 
 
 def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:

@@ -22,6 +22,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.stage import status_of
 
 SOON_S = 120.0
@@ -116,11 +117,11 @@ def test_a_stopped_run_lets_its_model_be(make_recipes: Callable[..., tuple[Recip
 
 def test_who_waits_for_a_model_that_loads_ahead_hears_how_far_it_is(tmp_path: Path) -> None:
     """Generate pressed while the page's own model still loads: not only that one is next."""
-    from test_handlers import ASKED, kept, make_handlers
+    from test_handlers import ASKED, kept
 
     backend = Large()
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        handlers = make_handlers(studio)
+        handlers = make_answers(studio).handlers
         studio.engine.warm(studio.model)
         assert backend.is_waiting.wait(SOON_S)
         asked = handlers.on_generate(ASKED, {})

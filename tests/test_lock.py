@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import run_python
 from painting import SilentWatch, paint, recipes_for
 
 from seedgrid.core.picture import Pixels, pixels_sha256
@@ -135,9 +134,8 @@ def test_a_new_process_gives_the_same_bits(painter: DiffusersBackend, sd: Path) 
         "print(pixels_sha256(paint(DiffusersBackend(), [read_recipe(sys.argv[3])])[0]))\n"
     )
     tests = Path(__file__).parent
-    command = [sys.executable, "-c", program, tests, tests.parent, canonical_json(recipe)]
-    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
-    assert there == here
+    done = run_python("-c", program, tests, tests.parent, canonical_json(recipe))
+    assert done.stdout.split()[-1] == here
 
 
 def test_global_randomness_is_neither_read_nor_touched(painter: DiffusersBackend, sd: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,6 @@ def lora(
     return give
 
 
-@pytest.fixture
-def studio(tmp_path: Path, sd: Path) -> Iterator[Studio]:
-    folder = str(sd)
-    with Studio(folder, tmp_path / "library", placement=PLACEMENT) as studio:
-        yield studio
-
-
 def plain_call(folder: Path, prompts: Sequence[str], files: Sequence[tuple[Path, float]]) -> Any:
     """Make four pictures with LoRAs as diffusers' documentation does it."""
     pipe = diffusers.DiffusionPipeline.from_pretrained(folder)
@@ -108,35 +101,35 @@ def test_pictures_with_loras_equal_the_plain_call(
 
 
 def test_scales_vary_on_one_seed_and_are_verified(
-    studio: Studio, lora: Callable[[str, int], Path], sd: Path
+    sd_studio: Studio, lora: Callable[[str, int], Path], sd: Path
 ) -> None:
     """Named in the prompt, as other tools do; at scale 0 it is the picture without it."""
     path = take_lora(lora("sd", 0)).path
-    grid = studio.grid(f"a fox <lora:{path.stem}:0.8>", **SMALL)
+    grid = sd_studio.grid(f"a fox <lora:{path.stem}:0.8>", **SMALL)
     assert grid[0].prompt == "a fox"
-    finals = studio.refine(grid[3], ["lora 0", "lora 0.5", "lora 1.5"])
+    finals = sd_studio.refine(grid[3], ["lora 0", "lora 0.5", "lora 1.5"])
     changes = [final.lineage.change for final in finals]
     assert changes[1] == "lora 0.5"
-    bare = studio.grid("a fox", "3", **SMALL)[0]
+    bare = sd_studio.grid("a fox", "3", **SMALL)[0]
     np.testing.assert_array_equal(np.asarray(finals[0].image), np.asarray(bare.image))
     plain = plain_call(sd, ["a fox"] * 4, [(path, 1.5)])
     np.testing.assert_array_equal(np.asarray(finals[2].image), np.asarray(plain[3]))
-    verdicts = verify(claims_of(grid[1], *finals), studio.backend)
+    verdicts = verify(claims_of(grid[1], *finals), sd_studio.backend)
     assert {found.verdict for found in verdicts} == {"identical"}
     assert f"<lora:{path.stem}:0.8>" in parameters_text(grid[0].recipe)
 
 
 @pytest.mark.sweep
 def test_a_bundle_brings_its_loras_along(
-    studio: Studio, lora: Callable[[str, int], Path], sd: Path, tmp_path: Path
+    sd_studio: Studio, lora: Callable[[str, int], Path], sd: Path, tmp_path: Path
 ) -> None:
     """Its script makes the pictures again with diffusers and peft alone."""
-    grid = studio.grid("a fox", "0-1", loras=[f"{lora('sd', 1)}=0.7"], **SMALL)
+    grid = sd_studio.grid("a fox", "0-1", loras=[f"{lora('sd', 1)}=0.7"], **SMALL)
     write_bundle(list(grid), tmp_path / "art.zip", model=sd)
     check_bundle_reproduced(tmp_path / "art.zip")
 
 
-def test_what_does_not_fit_is_refused(studio: Studio, lora: Callable[[str, int], Path]) -> None:
+def test_what_does_not_fit_is_refused(sd_studio: Studio, lora: Callable[[str, int], Path]) -> None:
     """A LoRA of another kind of model; one that is not here; a file that is none."""
     for named, code in (
         (str(lora("sd3", 0)), "lora_misfit"),
@@ -145,11 +138,11 @@ def test_what_does_not_fit_is_refused(studio: Studio, lora: Callable[[str, int],
         (f"{lora('sd', 0)}=9", "lora_scale"),
     ):
         with refused(InputError, code):
-            studio.grid("a fox", "0", loras=[named], **SMALL)
+            sd_studio.grid("a fox", "0", loras=[named], **SMALL)
 
 
 @pytest.mark.parametrize("wrong", ["attn7", "dora_scale"])
-def test_what_fits_in_part_is_refused(studio: Studio, tmp_path: Path, wrong: str) -> None:
+def test_what_fits_in_part_is_refused(sd_studio: Studio, tmp_path: Path, wrong: str) -> None:
     """A layer that the model has not, and a DoRA of kohya's: diffusers would leave them out."""
     layer = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn1_to_q"
     weights = kohya_layer(layer, 32, 32)
@@ -160,9 +153,9 @@ def test_what_fits_in_part_is_refused(studio: Studio, tmp_path: Path, wrong: str
         weights[f"{layer}.dora_scale"] = torch.ones(32, 1)
     path = save_lora(weights, tmp_path / "foxes.safetensors")
     with refused(InputError, "lora_partly") as caught:
-        studio.grid("a fox", "0", loras=[str(path)], **SMALL)
+        sd_studio.grid("a fox", "0", loras=[str(path)], **SMALL)
     assert "foxes" in str(caught.value)
-    assert studio.grid("a fox", "0", loras=[str(whole)], **SMALL)
+    assert sd_studio.grid("a fox", "0", loras=[str(whole)], **SMALL)
 
 
 def test_tags_are_read_as_other_tools_write_them() -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pipelines
 import pytest
 import torch
+from command import run_python
 from refusing import refused
 from sweeping import rest_swept
 
@@ -27,8 +25,6 @@ from seedgrid.portable.rules import EXACT, RULES
 from seedgrid.portable.selftest import check, digest, grid_digest, run
 from tools.portable.child import arguments, bundled, expected, paint, psnr_db, walk
 from tools.portable.golden import SCHEDULERS
-
-ROOT = Path(__file__).parent.parent
 
 MODELS = ["sd", "flux"]  # one with convolutions, one with none but in its decoder
 
@@ -99,14 +95,8 @@ def one_bit_off(result: Any) -> Any:
 )
 def test_another_processor_and_process_gives_the_same_bits(processor: str) -> None:
     """Operations, schedulers, the tiny grid and whole pipelines, with instructions taken away."""
-    child = subprocess.run(
-        [sys.executable, "-m", "tools.portable", "child", *MODELS],
-        cwd=ROOT,
-        env=os.environ | OTHER_PROCESSORS[processor],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    environment = os.environ | OTHER_PROCESSORS[processor]
+    child = run_python("-m", "tools.portable", "child", *MODELS, env=environment)
     found: dict[str, str] = {}
     for line in child.stdout.splitlines():
         found |= json.loads(line)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, SilentWatch, paint, recipes_for
+from command import ROOT, run_python
+from painting import PLACEMENT, SilentWatch, check_reproduced, paint, recipes_for
 from pictures import make_lineage
 from refusing import refused
 from test_export import as_entry
@@ -108,17 +107,9 @@ def test_the_script_of_a_portable_picture_says_that_it_needs_seedgrid(
         entries.append(as_entry(picture))
     path = tmp_path / "reproduce.py"
     path.write_text(export.script(entries), encoding="utf-8")
-    command = [sys.executable, str(path), "--model", str(sd)]
-    root = str(Path(__file__).parent.parent)
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": root}
-    )
-    assert done.stdout.endswith("all identical\n"), done.stderr
+    check_reproduced(path, "--model", sd, env=os.environ | {"PYTHONPATH": str(ROOT)})
     driver = f"import sys, runpy; sys.modules['seedgrid'] = None; runpy.run_path({str(path)!r})"
-    alone = subprocess.run(
-        [sys.executable, "-c", driver], capture_output=True, text=True, check=False
-    )
-    assert "needs SeedGrid" in alone.stderr
+    assert "needs SeedGrid" in run_python("-c", driver, code=1).stderr
 
 
 def test_verify_names_the_operation_that_has_no_rule(

@@ -26,12 +26,6 @@ pytestmark = pytest.mark.usefixtures("forgetful")
 
 
 @pytest.fixture
-def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No probe remembers one before it."""
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
-
-
-@pytest.fixture
 def recipe(painter: DiffusersBackend, sd: Path) -> Recipe:
     return recipes_for(painter, sd, num_inference_steps=6)[0]
 

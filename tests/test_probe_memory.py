@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pictures import make_recipe
 from reports import report_for
@@ -24,11 +22,6 @@ OTHER = RECIPE.model.model_copy(update={"weights_sha256": "c" * 64})
 LORA = Lora(id="fox", weights_sha256="a" * 64, scale=0.5)
 
 pytestmark = pytest.mark.usefixtures("forgetful")
-
-
-@pytest.fixture
-def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
 
 
 @pytest.mark.parametrize(

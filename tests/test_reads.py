@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from gates import HeldBackend
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import SUBTLE, Request
-from seedgrid.diffusion.backend import Placement
 from seedgrid.library import search
 from seedgrid.studio import Studio
 from seedgrid.web.actions.form import RoundPayload
@@ -49,10 +47,8 @@ def may_paint() -> threading.Event:
 
 
 @pytest.fixture
-def studio(tmp_path: Path, may_paint: threading.Event) -> Iterator[Studio]:
-    backend = HeldBackend(lambda _recipes, _number: may_paint.is_set())
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        yield studio
+def backend(may_paint: threading.Event) -> HeldBackend:
+    return HeldBackend(lambda _recipes, _number: may_paint.is_set())
 
 
 @pytest.fixture

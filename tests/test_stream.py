@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, Iterator
-from pathlib import Path
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
@@ -18,7 +17,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload
@@ -38,10 +36,8 @@ def may_go() -> threading.Event:
 
 
 @pytest.fixture
-def studio(tmp_path: Path, may_go: threading.Event) -> Iterator[Studio]:
-    backend = HeldBackend(lambda _recipes, _number: may_go.is_set(), step_delay_s=0.05)
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        yield studio
+def backend(may_go: threading.Event) -> HeldBackend:
+    return HeldBackend(lambda _recipes, _number: may_go.is_set(), step_delay_s=0.05)
 
 
 def told(answer: str) -> list[dict[str, Any]]:

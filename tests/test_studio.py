@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command import run_python
 from refusing import refused
 from reports import report_for
 
@@ -27,14 +25,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio, default_library, default_model
 from seedgrid.testing.fake import FakeBackend
 
-ROOT = Path(__file__).parent.parent
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
-
-
-@pytest.fixture
-def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        yield studio
 
 
 def test_the_workflow(studio: Studio, tmp_path: Path) -> None:
@@ -196,7 +187,4 @@ def test_public_names_are_there() -> None:
         "for name in seedgrid.__all__: getattr(seedgrid, name)\n"
         "print([m for m in ('torch', 'diffusers', 'gradio') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert run_python("-c", code).stdout.strip() == "[]"

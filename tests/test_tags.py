@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pictures import make_lineage, make_picture
 from refusing import refused
@@ -19,12 +16,6 @@ from seedgrid.core.picture import (
 )
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ A Compact network is computed without spandrel, as that of the bundled model is.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from command import run_python
 from lora_files import lora_bytes
 from painting import PLACEMENT, check_bundle_reproduced, claims_of, one_thread
 from PIL import Image
@@ -165,8 +165,7 @@ def test_pictures_come_out_again_in_a_new_process(
     check_bundle_reproduced(tmp_path / "art.zip")
     assert "spandrel" not in (tmp_path / "art" / "requirements.txt").read_text()
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(painter.library_folder))
-    command = [sys.executable, "-m", "seedgrid", "verify", own.path, half.path, other.path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python("-m", "seedgrid", "verify", own.path, half.path, other.path)
     assert done.stdout.endswith("\n3 identical\n"), done.stdout + done.stderr
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -183,11 +181,8 @@ def test_other_instructions_are_a_named_difference(
     path = tmp_path / "limited.png"
     # Another one than this process has itself.
     limit = "avx2" if os.environ.get("ATEN_CPU_CAPABILITY") == "default" else "default"
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, tests, tests.parent, sd, path],
-        env=os.environ | {"ATEN_CPU_CAPABILITY": limit},
-        check=True,
-    )
+    environment = os.environ | {"ATEN_CPU_CAPABILITY": limit}
+    run_python("-W", "ignore", "-c", program, tests, tests.parent, sd, path, env=environment)
     claim = read_claim(path)
     assert claim.passport.cpu_capability == limit.upper()
     verdict = verify_one(painter, claim)

@@ -11,8 +11,6 @@ project leaves this folder out: what needs a GPU may not be skipped there in sil
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +20,7 @@ import diffusers
 import numpy as np
 import pytest
 import torch
+from command import run_python
 from painting import SilentWatch, recipes_for
 
 from seedgrid.core.errors import RunError, SeedGridError
@@ -37,7 +36,6 @@ from seedgrid.verify.claim import claim_of
 # SDXL's pipeline calls it itself where its VAE is too wide for float16.
 pytestmark = pytest.mark.filterwarnings("ignore:.*`upcast_vae` is deprecated:FutureWarning")
 
-ROOT = Path(__file__).parent.parent.parent
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "ddpm")
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -228,14 +226,7 @@ def test_another_process_gives_the_same_bits_and_verify_says_so(
     passport = backend.prepare(recipes[0], placement)
     pictures = painted(backend, recipes, placement)
     told = json.dumps([str(folder), device, placement.threads])
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHILD, told],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-W", "ignore", "-c", CHILD, told)
     there = json.loads(done.stdout.splitlines()[-1])
     assert there == [pixels_sha256(each) for each in pictures]
     claims = [
