@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import run_python
 from painting import PLACEMENT, SilentWatch, one_thread, recipes_for
 from pictures import make_lineage
 
