@@ -23,6 +23,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.answers import Answers, make_answers
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -81,6 +82,19 @@ def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
     """A studio on the file's backend with a library of its own, as a page has one."""
     folder = tmp_path / "library"
     with Studio(library=folder, backend=backend, placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def answers(studio: Studio) -> Answers:
+    """What the page of that studio answers."""
+    return make_answers(studio)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Studio]:
+    """Another studio, with another library."""
+    with Studio(library=tmp_path / "elsewhere", backend=FakeBackend()) as studio:
         yield studio
 
 

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from seedgrid.core.picture import Lineage, Picture, new_id, now
+from seedgrid.core.picture import Entry, Lineage, Picture, new_id, now
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 
 MODEL = ModelRef(id="bundled", weights_sha256="ab" * 32)
 
 FAMILIES = (
-    "sd",
-    "sdxl",
-    "sd3",
-    "flux",
-    "pixart",
-    "pixart-sigma",
-    "sana",
-    "stable-unclip",
-    "lcm",
-    "ddpm",
-    "ddim",
+    *("sd", "sdxl", "sd3", "flux", "pixart", "pixart-sigma", "sana", "stable-unclip", "lcm"),
+    *("ddpm", "ddim"),
 )
 """One small pipeline of each (pipelines.py)."""
 
@@ -56,6 +48,18 @@ def make_lineage(**changes: Any) -> Lineage:
         "created_at": now(),
     }
     return Lineage(**(fields | changes))
+
+
+def as_entry(picture: Picture, path: Path = Path("nowhere.png")) -> Entry:
+    """Return what a library that kept the picture there would say of it."""
+    return Entry(
+        path=path,
+        recipe=picture.recipe,
+        passport=picture.passport,
+        lineage=picture.lineage,
+        pixels_sha256=picture.pixels_sha256,
+        file_sha256="00" * 32,
+    )
 
 
 def make_picture(*, lineage: Lineage | None = None, **changes: Any) -> Picture:

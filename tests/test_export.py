@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pictures import make_lineage, make_picture
+from pictures import as_entry, make_lineage, make_picture
 from refusing import refused
 
 from seedgrid.core.errors import InputError, LibraryError
@@ -147,17 +147,6 @@ def test_the_script_knows_what_the_backend_knows_of_families() -> None:
     families = [family_of(name) for name in FAMILIES]
     assert names["SIZES_WITH_BINS"] == {each.pipeline: each.bins for each in families if each.bins}
     assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.alone}
-
-
-def as_entry(picture: Picture) -> Entry:
-    return Entry(
-        path=Path("nowhere.png"),
-        recipe=picture.recipe,
-        passport=picture.passport,
-        lineage=picture.lineage,
-        pixels_sha256=picture.pixels_sha256,
-        file_sha256="00" * 32,
-    )
 
 
 def test_requirements_are_pinned_to_what_computed() -> None:

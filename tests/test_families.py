@@ -15,11 +15,12 @@ import pytest
 import torch
 from diffusers.pipelines.hunyuan_image.pipeline_hunyuanimage import extract_glyph_text
 from modern_pipelines import MODERN
-from painting import PLACEMENT, SilentWatch, check_reproduced, one_thread, paint, recipes_for
+from painting import PLACEMENT, check_reproduced, one_thread, paint, recipes_for
 from PIL import Image
 from refusing import refused
 from sweeping import rest_swept
 from test_loras import make_lora
+from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Recipe

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from painting import PLACEMENT, SilentWatch, paint, recipes_for
+from painting import PLACEMENT, paint, recipes_for
 from refusing import refused
+from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.picture import Pixels
@@ -73,7 +74,7 @@ def test_loading_translates_only_what_diffusers_raises(
         json.dumps(config | {"block_out_channels": [24, 48]})
     )
     recipe = recipes_for(painter, copy)[0]
-    with pytest.raises(ModelError, match="damaged"):
+    with refused(ModelError, "model_damaged", match="damaged"):
         painter.prepare(recipe, PLACEMENT)
     assert any(record.exc_info for record in caplog.records)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from forgeries import TABLE, Forge, Original
-from painting import PLACEMENT, SilentWatch, recipes_for
+from painting import PLACEMENT, recipes_for
 from pictures import make_lineage
+from watches import SilentWatch
 
 from seedgrid.core.picture import Picture
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend

@@ -22,7 +22,7 @@ from command import ROOT, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
-from pictures import make_lineage, make_picture, make_recipe
+from pictures import as_entry, make_lineage, make_picture, make_recipe
 from refusing import refused
 
 from seedgrid.cli import output
@@ -87,14 +87,9 @@ def entry_of(
     record = png.read(data)
     if path.name != "nowhere.png":
         path.write_bytes(data)
-    return Entry(
-        path=path,
-        recipe=record.recipe,
-        passport=record.passport,
-        lineage=record.lineage,
-        pixels_sha256=record.pixels_sha256,
-        file_sha256="00" * 32,
-    )
+    read = replace(made, recipe=record.recipe, passport=record.passport, lineage=record.lineage)
+    assert read.pixels_sha256 == record.pixels_sha256
+    return as_entry(read, path)
 
 
 # The script

@@ -134,10 +134,8 @@ WORDS = {
         ("RED FOX", {"fox"}),
         ("running red", {"fox"}),
         ("ed", {"fox"}),
-        ("astl", {"castle"}),
         ("fox castle", set()),
         ("狐狸", {"chinese"}),
-        ("红色的狐狸", {"chinese"}),
         ("밤", {"korean"}),
         ("50%", {"castle"}),
         ("%", {"castle"}),
@@ -146,10 +144,8 @@ WORDS = {
         ('fox" OR "sea', set()),
         ("fox*", set()),
         ("prompt:fox", set()),
-        ("NOT fox", set()),
         ("a NEAR/2 fox", set()),
         ("", set(WORDS)),
-        ("   ", set(WORDS)),
     ],
 )
 def test_search_finds_parts_of_words_in_any_script(

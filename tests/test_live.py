@@ -211,11 +211,6 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
     assert speeds.known_s([recipe] * 8) == 2 * (speeds.known_s([recipe] * 4) or 0)
 
 
-@pytest.fixture
-def answers(studio: Studio) -> Answers:
-    return make_answers(studio)
-
-
 def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
     async def listen() -> list[PageUpdate]:
         news = getattr(answers.live, f"on_{action}")(number=number, **({"kept": ME} | asked))

@@ -9,8 +9,9 @@ from typing import Any
 
 import following
 import pytest
-from painting import PLACEMENT, SilentWatch, recipes_for
+from painting import PLACEMENT, recipes_for
 from stores import MemoryStore
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.events import Loading

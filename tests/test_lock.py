@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import run_python
-from painting import SilentWatch, paint, recipes_for
+from painting import paint, recipes_for
+from sweeping import rest_swept
+from watches import SilentWatch
 
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe, canonical_json
@@ -16,29 +19,12 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "stable-unclip", "ddpm", "ddim")
-NOISY_SCHEDULERS = [
-    "Euler a",
-    "DPM++ SDE Karras",
-    *(
-        pytest.param(name, marks=pytest.mark.sweep)
-        for name in ("DDPM", "DPM2 a", "DPM++ 2M SDE", "LCM")
-    ),
-]
+NOISY_SCHEDULERS = ("Euler a", "DPM++ SDE Karras", "DDPM", "DPM2 a", "DPM++ 2M SDE", "LCM")
 # At once: UNets, a transformer with packed latents, pixels; two of them in the second format.
-FORMATS = [
-    *((name, "float32") for name in ("sd", "sdxl", "flux", "ddpm")),
-    *((name, "bfloat16") for name in ("sd", "flux")),
-    *(
-        pytest.param(name, "float32", marks=pytest.mark.sweep)
-        for name in FAMILIES
-        if name not in ("sd", "sdxl", "flux", "ddpm")
-    ),
-    *(
-        pytest.param(name, "bfloat16", marks=pytest.mark.sweep)
-        for name in FAMILIES
-        if name not in ("sd", "flux")
-    ),
-]
+FORMATS = rest_swept(
+    product(FAMILIES, ("float32", "bfloat16")),
+    [*product(("sd", "flux"), ("float32", "bfloat16")), ("sdxl", "float32"), ("ddpm", "float32")],
+)
 LONG = " ".join(["an enormous landscape with foxes"] * 60)  # 300 words
 
 
@@ -77,7 +63,7 @@ def test_neither_slot_nor_neighbours_reach_a_picture(
     check_lock(painter, recipes)
 
 
-@pytest.mark.parametrize("scheduler", NOISY_SCHEDULERS)
+@pytest.mark.parametrize("scheduler", rest_swept(NOISY_SCHEDULERS, NOISY_SCHEDULERS[:2]))
 def test_the_noise_of_every_step_is_the_pictures_own(
     painter: DiffusersBackend, sd: Path, scheduler: str
 ) -> None:
@@ -86,14 +72,7 @@ def test_the_noise_of_every_step_is_the_pictures_own(
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("sd", "sdxl"),
-        *(
-            pytest.param(name, marks=pytest.mark.sweep)
-            for name in ("sd3", "pixart", "sana", "stable-unclip")
-        ),
-    ],
+    "name", rest_swept(("sd", "sdxl", "sd3", "pixart", "sana", "stable-unclip"), ("sd", "sdxl"))
 )
 def test_a_neighbour_with_a_negative_prompt_changes_nothing(
     painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
-from pictures import make_lineage, make_recipe
+from pictures import as_entry, make_lineage, make_picture, make_recipe
 from refusing import refused
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
-from seedgrid.core.recipe import Passport
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.export.sheets import blocks_of
 from seedgrid.web.serializers.rail import living, rounds_of
@@ -52,14 +50,7 @@ def entry_of(picture: int, parent: int | None, *, round_: int | None = None) -> 
         change=f", word {picture}",
         created_at=f"{picture:09}",
     )
-    return Entry(
-        path=Path("nowhere.png"),
-        recipe=make_recipe(),
-        passport=Passport(),
-        lineage=lineage,
-        pixels_sha256="00" * 32,
-        file_sha256="00" * 32,
-    )
+    return as_entry(make_picture(lineage=lineage))
 
 
 @pytest.mark.parametrize("text", ["steps 8, " * 40_000, "lora 1, " * 700, "a" * 5001])

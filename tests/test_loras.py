@@ -11,10 +11,9 @@ import diffusers
 import numpy as np
 import pytest
 import torch
+from foreign_files import file_with
 from lora_files import kohya_layer, save_lora
 from painting import PLACEMENT, check_bundle_reproduced, claims_of, one_thread
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 from refusing import refused
 from sweeping import rest_swept
 
@@ -182,10 +181,9 @@ def test_what_another_tool_named_is_taken_along(
 ) -> None:
     """AUTOMATIC1111's tag becomes ours where the file is known; the others are named."""
     known = take_lora(lora("sd", 0)).id
-    texts = PngInfo()
     words = f"a fox <lora:{known}:0.6> <lora:elsewhere:1>"
-    texts.add_text("parameters", f"{words}\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 4")
-    Image.new("RGB", (64, 64)).save(tmp_path / "a.png", pnginfo=texts)
+    file = file_with(parameters=f"{words}\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 4")
+    (tmp_path / "a.png").write_bytes(file)
     with Library(tmp_path / "library") as library:
         (taken,) = take_in(library, [tmp_path / "a.png"])
     assert taken.imported is not None

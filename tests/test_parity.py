@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +11,12 @@ import diffusers
 import numpy as np
 import pytest
 from painting import PLACEMENT, check_bundle_reproduced, paint, plain_call, recipes_for
+from pictures import FAMILIES
 from sweeping import rest_swept
 
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.studio import Studio
-
-FAMILIES = (
-    "sd",
-    "sd-v",
-    "sdxl",
-    "sd3",
-    "flux",
-    "pixart",
-    "pixart-sigma",
-    "sana",
-    "lcm",
-    "stable-unclip",
-    "ddpm",
-    "ddim",
-)
 
 # Their tables of aspect ratios have no row for models this small.
 EXTRA: dict[str, dict[str, Any]] = {
@@ -72,15 +59,13 @@ USUAL = ("DDIM", "Euler a", "Heun", "DPM++ 2M SDE Karras", "DPM++ SDE", "UniPC")
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [
-        *((name, "float32") for name in FAMILIES),
-        *((name, "bfloat16") for name in ("sd", "flux", "ddpm")),
-        *(
-            pytest.param(name, "bfloat16", marks=pytest.mark.sweep)
-            for name in FAMILIES
-            if name not in ("sd", "flux", "ddpm")
-        ),
-    ],
+    rest_swept(
+        product((*FAMILIES, "sd-v"), ("float32", "bfloat16")),
+        [
+            *product((*FAMILIES, "sd-v"), ("float32",)),
+            *product(("sd", "flux", "ddpm"), ("bfloat16",)),
+        ],
+    ),
 )
 def test_a_grid_equals_the_plain_call(
     painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str

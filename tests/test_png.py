@@ -22,8 +22,7 @@ from refusing import refused
 
 from seedgrid import __version__
 from seedgrid.core.errors import PictureError
-from seedgrid.core.picture import Picture
-from seedgrid.core.recipe import ModelRef, NoiseShare, Passport, Upscaler
+from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.own_texts import MARK_KEY, parameters_text, without_version
 from seedgrid.storage.metadata import MAX_METADATA_BYTES
@@ -113,20 +112,13 @@ PROMPTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200).filter
 @given(prompt=PROMPTS, seed=st.integers(0, 2**32 - 1))
 def test_any_words_survive_the_file(prompt: str, seed: int) -> None:
     """Emoji, right-to-left and Chinese words come back letter by letter."""
-    picture = make_picture(prompt=prompt, width=32, height=32).recipe.replace(seed=seed)
-    file = png.encode(
-        Picture(
-            pixels=np.zeros((32, 32, 3), np.uint8),
-            recipe=picture,
-            passport=Passport(),
-            lineage=make_lineage(),
-        )
-    )
+    picture = make_picture(prompt=prompt, seed=seed, width=32, height=32)
+    file = png.encode(picture)
 
-    assert png.read(file).recipe == picture
+    assert png.read(file).recipe == picture.recipe
     own = {png_chunks.key_of(part).decode(): part for part in png_chunks.split(file)}
     assert png.is_record_as_written(own["seedgrid"])
-    assert png.is_parameters_as_written(own["parameters"], picture)
+    assert png.is_parameters_as_written(own["parameters"], picture.recipe)
 
 
 def test_rewrite_changes_the_lineage_and_nothing_else() -> None:

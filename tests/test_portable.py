@@ -86,13 +86,7 @@ def one_bit_off(result: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize(
-    "processor",
-    [
-        "as if without AVX, three threads",
-        pytest.param("with AVX2, two threads", marks=pytest.mark.sweep),
-    ],
-)
+@pytest.mark.parametrize("processor", rest_swept(OTHER_PROCESSORS, [*OTHER_PROCESSORS][:1]))
 def test_another_processor_and_process_gives_the_same_bits(processor: str) -> None:
     """Operations, schedulers, the tiny grid and whole pipelines, with instructions taken away."""
     environment = os.environ | OTHER_PROCESSORS[processor]

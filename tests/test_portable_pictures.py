@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 from command import ROOT, run_python
-from painting import PLACEMENT, SilentWatch, check_reproduced, paint, recipes_for
-from pictures import make_lineage
+from painting import PLACEMENT, check_reproduced, paint, recipes_for
+from pictures import as_entry, make_lineage
 from refusing import refused
-from test_export import as_entry
+from watches import SilentWatch
 
 from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.picture import Picture, pixels_sha256

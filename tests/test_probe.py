@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 from leaks import LEAKS, NOT_FOUND, OF_WEIGHTS, on_output
-from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from painting import PLACEMENT, one_thread, paint, recipes_for
 from pictures import FAMILIES
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import NoiseShare, Recipe

@@ -11,14 +11,14 @@ from seedgrid.core.request import Request
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.actions.selected import Mark, Selected, Throw
-from seedgrid.web.answers import make_answers
+from seedgrid.web.answers import Answers
 
 ME = {"visitor": "0" * 32}
 
 
 @pytest.fixture
-def selected(studio: Studio) -> Selected:
-    return make_answers(studio).selected
+def selected(answers: Answers) -> Selected:
+    return answers.selected
 
 
 def trash(selected: Selected, **asked: Any) -> list[str]:

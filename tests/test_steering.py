@@ -11,9 +11,10 @@ import diffusers
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from painting import PLACEMENT, one_thread, paint, recipes_for
 from sweeping import rest_swept
 from test_parity import FAMILIES, SCHEDULERS
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
@@ -89,11 +90,7 @@ def callback_call(
 
 
 WITH_WORDS = [each for each in FAMILIES if each not in ("ddpm", "ddim")]
-CASES = [
-    ("sd", "DDIM", 5.0),
-    ("sd", "Heun", 0.0),
-    ("sdxl", None, 5.0),
-]
+CASES = [("sd", "DDIM", 5.0), ("sd", "Heun", 0.0), ("sdxl", None, 5.0)]
 SWEPT = [
     *((name, None, 5.0) for name in ("sd3", "lcm")),
     *(("sd", solver, 5.0) for solver in SOLVERS[1:]),
@@ -105,7 +102,7 @@ SWEPT = [
 
 @pytest.mark.parametrize(
     ("name", "solver", "guidance"),
-    [*CASES, *(pytest.param(*case, marks=pytest.mark.sweep) for case in SWEPT)],
+    rest_swept([*CASES, *SWEPT], CASES),
 )
 def test_hold_equals_diffusers_own_callback(
     backend: DiffusersBackend,

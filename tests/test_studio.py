@@ -88,28 +88,21 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
         grid[1].save(studio.library_folder / "copy.png")
 
 
-def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
+def test_refining_a_file_from_elsewhere(studio: Studio, elsewhere: Studio, tmp_path: Path) -> None:
     """A PNG of another library can be refined; it joins this one, so that the tree is whole."""
-    with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
-        file = other.grid("a fox", seeds=[4], **SMALL)[0].save(tmp_path / "fox.png")
+    file = elsewhere.grid("a fox", seeds=[4], **SMALL)[0].save(tmp_path / "fox.png")
     (final,) = studio.refine(file, [", artsy"])
     parent_id = final.lineage.parent_id
     assert parent_id == png.read(file).lineage.picture_id
     assert studio.library.get(parent_id).recipe.seed == 4
 
 
-def test_bad_input_starts_nothing(tmp_path: Path, backend: FakeBackend) -> None:
+def test_bad_input_starts_nothing(studio: Studio, backend: FakeBackend) -> None:
     """A mistake is told before a folder is made or a thread started."""
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        for mistake in (
-            lambda: studio.grid(""),
-            lambda: studio.grid("a fox", "1.5"),
-            lambda: studio.grid("a fox", width=7),
-            lambda: studio.grid("a fox", num_inference_steps=0),
-        ):
-            with pytest.raises(InputError):
-                mistake()
-    assert not (tmp_path / "library").exists()
+    for wrong in ({"prompt": ""}, {"seeds": "1.5"}, {"width": 7}, {"num_inference_steps": 0}):
+        with pytest.raises(InputError):
+            studio.grid(**({"prompt": "a fox"} | wrong))
+    assert not studio.library_folder.exists()
     assert backend.calls == []
 
 

@@ -11,8 +11,9 @@ import diffusers
 import numpy as np
 import pytest
 from hub import Hub
-from painting import PLACEMENT, SilentWatch, plain_call, recipes_for
+from painting import PLACEMENT, plain_call, recipes_for
 from pipeline_parts import seeded
+from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.request import Request

@@ -21,12 +21,13 @@ from refusing import code_of, refused
 from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from upscaler_files import PlainCompact, plain_pixels, save_upscaler
+from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError, RunCancelled
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.diffusion import upscaling
-from seedgrid.diffusion.backend import PreviewMaker, Unwatched
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
@@ -194,23 +195,13 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
     path = save_upscaler(tmp_path / "2x-small.safetensors", kind="Compact")
     picked = painter.grid("a fox", "3", width=256, height=160, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 4, upscaler=str(path))
-
-    class Noting(Unwatched):
-        def __init__(self, stop_after: int) -> None:
-            self.told: list[tuple[int, int]] = []
-            self.stop_after = stop_after
-
-        def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-            assert previews()[0].ndim == 3
-            self.told.append((number, total))
-            self.cancelled = number == self.stop_after
-
-    backend, whole, stopped = DeferredBackend(), Noting(99), Noting(3)
+    backend, whole, stopped = DeferredBackend(), SilentWatch(with_previews=True), SilentWatch(3)
     backend.paint([large.recipe], PLACEMENT, whole)
-    assert whole.told == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
+    assert whole.steps == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
+    assert all(previews[0].ndim == 3 for previews in whole.previews)
     with pytest.raises(RunCancelled):
         backend.paint([large.recipe], PLACEMENT, stopped)
-    assert len(stopped.told) == 3
+    assert len(stopped.steps) == 3
     assert backend.probe(large.recipe, PLACEMENT, Unwatched()) is None
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from command import run_python
-from painting import PLACEMENT, SilentWatch, one_thread, recipes_for
+from painting import PLACEMENT, one_thread, recipes_for
 from pictures import make_lineage
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture

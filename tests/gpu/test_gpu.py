@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 import torch
 from command import run_python
-from painting import SilentWatch, recipes_for
+from painting import recipes_for
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
@@ -205,7 +206,8 @@ CHILD = """
 import json, sys
 sys.path.insert(0, "tests")
 from pathlib import Path
-from painting import SilentWatch, recipes_for
+from painting import recipes_for
+from watches import SilentWatch
 from seedgrid.core.picture import pixels_sha256
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
