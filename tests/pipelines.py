@@ -15,15 +15,24 @@ import diffusers
 import transformers
 from modern_pipelines import MODERN
 from pipeline_parts import (
+    BETAS,
+    OF_SDXL,
     VOCABULARY,
     clip_text,
     clip_tokenizer,
+    flow_euler,
     seeded,
     t5_encoder,
     t5_tokenizer,
     text_unet,
     vae,
 )
+
+UNCHECKED: dict[str, Any] = {
+    "safety_checker": None,
+    "feature_extractor": None,
+    "requires_safety_checker": False,
+}
 
 
 def build(name: str) -> Any:
@@ -57,15 +66,8 @@ def pixel_unet(seed: int) -> Any:
 
 def ddim_scheduler(**changes: Any) -> Any:
     """Make the scheduler of Stable Diffusion's kind of schedule."""
-    config: dict[str, Any] = {
-        "beta_start": 0.00085,
-        "beta_end": 0.012,
-        "beta_schedule": "scaled_linear",
-        "clip_sample": False,
-        "set_alpha_to_one": False,
-        "steps_offset": 1,
-    }
-    return diffusers.DDIMScheduler(**(config | changes))
+    config = {"clip_sample": False, "set_alpha_to_one": False, "steps_offset": 1}
+    return diffusers.DDIMScheduler(**BETAS, **config, **changes)
 
 
 def stable_diffusion(**scheduler: Any) -> Any:
@@ -76,37 +78,22 @@ def stable_diffusion(**scheduler: Any) -> Any:
         tokenizer=clip_tokenizer(),
         unet=text_unet(3),
         scheduler=ddim_scheduler(**scheduler),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
+        **UNCHECKED,
     )
 
 
 def stable_diffusion_xl() -> Any:
     """Build Stable Diffusion XL's shape: two text encoders, sizes as an input."""
-    unet = text_unet(
-        5,
-        attention_head_dim=(2, 4),
-        use_linear_projection=True,
-        addition_embed_type="text_time",
-        addition_time_embed_dim=8,
-        transformer_layers_per_block=(1, 2),
-        projection_class_embeddings_input_dim=80,
-        cross_attention_dim=64,
-    )
+    sizes = {"projection_class_embeddings_input_dim": 80, "cross_attention_dim": 64}
     return diffusers.StableDiffusionXLPipeline(
         vae=vae(6),
         text_encoder=clip_text(7),
         text_encoder_2=clip_text(8, projection=True),
         tokenizer=clip_tokenizer(),
         tokenizer_2=clip_tokenizer(),
-        unet=unet,
+        unet=text_unet(5, **OF_SDXL, **sizes),
         scheduler=diffusers.EulerDiscreteScheduler(
-            beta_start=0.00085,
-            beta_end=0.012,
-            beta_schedule="scaled_linear",
-            steps_offset=1,
-            timestep_spacing="leading",
+            **BETAS, steps_offset=1, timestep_spacing="leading"
         ),
         add_watermarker=False,
     )
@@ -128,7 +115,7 @@ def stable_diffusion_3() -> Any:
     )
     return diffusers.StableDiffusion3Pipeline(
         transformer=seeded(transformer, 9),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
+        scheduler=flow_euler(),
         vae=vae(10, channels=8, shift=0.06),
         text_encoder=clip_text(11, projection=True),
         tokenizer=clip_tokenizer(),
@@ -155,7 +142,7 @@ def flux() -> Any:
     )
     return diffusers.FluxPipeline(
         transformer=seeded(transformer, 14),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0, use_dynamic_shifting=True),
+        scheduler=flow_euler(use_dynamic_shifting=True),
         vae=vae(15, channels=4, shift=0.1),
         text_encoder=clip_text(16),
         tokenizer=clip_tokenizer(),
@@ -191,14 +178,7 @@ def pixart() -> Any:
 
 def pixart_sigma() -> Any:
     """Build PixArt Sigma's shape: PixArt with another table of sizes."""
-    alpha = pixart()
-    return diffusers.PixArtSigmaPipeline(
-        transformer=alpha.transformer,
-        scheduler=alpha.scheduler,
-        vae=alpha.vae,
-        text_encoder=alpha.text_encoder,
-        tokenizer=alpha.tokenizer,
-    )
+    return diffusers.PixArtSigmaPipeline(**pixart().components)
 
 
 def sana_transformer(seed: int, **changes: Any) -> Any:
@@ -261,7 +241,7 @@ def sana() -> Any:
     )
     return diffusers.SanaPipeline(
         transformer=sana_transformer(26),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=7.0),
+        scheduler=flow_euler(shift=7.0),
         vae=seeded(autoencoder, 27),
         text_encoder=seeded(transformers.Gemma2Model(config), 28),
         tokenizer=tokenizer,
@@ -315,15 +295,8 @@ def latent_consistency() -> Any:
         text_encoder=clip_text(22),
         tokenizer=clip_tokenizer(),
         unet=text_unet(23, time_cond_proj_dim=32),
-        scheduler=diffusers.LCMScheduler(
-            beta_start=0.00085,
-            beta_end=0.012,
-            beta_schedule="scaled_linear",
-            set_alpha_to_one=True,
-        ),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
+        scheduler=diffusers.LCMScheduler(**BETAS),
+        **UNCHECKED,
     )
 
 

@@ -105,7 +105,6 @@ STARVED = """
 import json, resource
 from pathlib import Path
 import torch
-from command import run_python
 from seedgrid.core.errors import is_memory_error
 
 def starved(spare, size):
