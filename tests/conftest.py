@@ -101,12 +101,9 @@ def elsewhere(tmp_path: Path) -> Iterator[Studio]:
 @pytest.fixture
 def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
     """Three works of two pictures each in the studio's library, the last one the newest."""
-    return tuple(
-        studio.start_grid(
-            Request(prompt=prompt, seeds=(seed, 9), width=64, height=64, num_inference_steps=1)
-        ).result()
-        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
-    )
+    small = {"width": 64, "height": 64, "num_inference_steps": 1}
+    prompts = ("a red fox", "a blue house", "a red house")
+    return tuple(studio.grid(each, (seed, 9), **small) for seed, each in enumerate(prompts))
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.export.script import script
 from seedgrid.verify import Claim, claim_of
 
 # Two threads on two busy cores wait for each other most of the time.
@@ -133,6 +134,14 @@ def check_reproduced(
     """Run an exported program in a new process: all its pictures must come out identical."""
     done = run_python(program, *words, cwd=program.parent, env=env)
     assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+def check_script_reproduced(
+    entries: Sequence[Entry], folder: Path, model: Path, env: Mapping[str, str] | None = None
+) -> None:
+    """Write the program of pictures into a folder and check that it repeats them."""
+    (folder / "reproduce.py").write_text(script(entries), encoding="utf-8")
+    check_reproduced(folder / "reproduce.py", "--model", model, env=env)
 
 
 def check_bundle_reproduced(bundle: Path) -> list[str]:

@@ -184,26 +184,20 @@ def test_a_model_without_a_part_that_it_needs_is_refused(folder: Path) -> None:
         _ = registry.find(str(folder)).card
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+PICKLE = b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00cos\nsystem\n."
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "a pointer": lambda path: path.write_text(POINTER),
+    "a pickle": lambda path: path.write_bytes(PICKLE),
+    "not there": lambda path: path.unlink(),
+}
 
 
-def lfs_pointer(path: Path) -> None:
-    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-
-
-def renamed_pickle(path: Path) -> None:
-    path.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00cos\nsystem\n.")
-
-
-def remove(path: Path) -> None:
-    path.unlink()
-
-
-@pytest.mark.parametrize("damage", [truncate, lfs_pointer, renamed_pickle, remove])
-def test_damaged_weights_are_refused(folder: Path, damage: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_weights_are_refused(folder: Path, damage: str) -> None:
     """A cut download, a placeholder or a disguised file is found before it is loaded."""
-    damage(folder / "vae" / "diffusion_pytorch_model.safetensors")
+    DAMAGES[damage](folder / "vae" / "diffusion_pytorch_model.safetensors")
     assert code_of(folder) == "model_damaged"
 
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from diffusers.pipelines.hunyuan_image.pipeline_hunyuanimage import extract_glyph_text
 from modern_pipelines import MODERN
-from painting import PLACEMENT, check_reproduced, one_thread, paint, recipes_for
+from painting import PLACEMENT, check_script_reproduced, one_thread, paint, recipes_for
 from PIL import Image
 from refusing import refused
 from sweeping import rest_swept
@@ -26,7 +26,6 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Recipe
 from seedgrid.core.way import steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export.script import script
 from seedgrid.models import catalogue, registry
 from seedgrid.models.cards import make_card
 from seedgrid.models.families import family_of
@@ -151,8 +150,7 @@ def test_the_exported_script_needs_diffusers_alone(
         grid = studio.grid("a red fox", "0-1", num_inference_steps=2, **size)
         round_two = studio.refine(grid[1], [f", {LONG}", ", artsy"])
         entries = [*grid, *round_two]
-        (tmp_path / "reproduce.py").write_text(script(entries), encoding="utf-8")
-    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
+    check_script_reproduced(entries, tmp_path, folder)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -303,8 +301,7 @@ def test_a_start_keeps_lock_and_script(
     with Studio(str(folder), library=tmp_path / "library", placement=PLACEMENT) as studio:
         grid = studio.grid("a red fox", "0-1", width=64, height=64, **settings)
         finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
-        (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
-    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
+    check_script_reproduced([*grid, *finals], tmp_path, folder)
 
 
 @pytest.mark.sweep
@@ -338,9 +335,8 @@ def test_a_lora_changes_the_picture_and_the_script_knows_it(
         grid = studio.grid("a red fox", "0-1", loras=[f"{file}=0.8"], **settings)
         bare = studio.grid("a red fox", "0-1", **settings)
         finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
-        (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
     assert not np.array_equal(np.asarray(grid[0].image), np.asarray(bare[0].image))
-    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
+    check_script_reproduced([*grid, *finals], tmp_path, folder)
 
 
 @pytest.mark.parametrize(

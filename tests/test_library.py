@@ -19,11 +19,6 @@ from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
 
 
-def reopened(library: Library) -> Library:
-    library.close()
-    return Library(library.folder)
-
-
 def ids(entries: tuple[Entry, ...]) -> list[str]:
     return [entry.id for entry in entries]
 
@@ -39,15 +34,6 @@ def test_a_picture_is_on_disk_when_add_returns(library: Library) -> None:
     assert np.array_equal(pixels, picture.pixels)
     assert entry.file_sha256 == entry.path.stem
     assert library.get(entry.id) == entry
-
-
-def test_a_picture_is_there_after_a_restart(library: Library) -> None:
-    """Closing and opening the library changes nothing."""
-    entry = library.add(make_picture())
-
-    with reopened(library) as again:
-        assert again.get(entry.id) == entry
-        assert again.notices == ()
 
 
 def test_another_file_with_a_known_id_is_refused(library: Library) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import numpy as np
 import pytest
-from gates import HeldBackend
+from gates import GatedBackend, HeldBackend
 from refusing import refused
 from stores import MakeRecipes, MemoryStore
 
@@ -38,8 +38,9 @@ class Held:
     """An engine that begins no step before it may, with room for two runs an owner."""
 
     def __init__(self) -> None:
-        self.may_go = threading.Event()
-        self.backend = HeldBackend(lambda _recipes, _number: self.may_go.is_set())
+        self.backend = GatedBackend()
+        self.may_go = self.backend.may_go
+        self.may_go.clear()
         self.store = MemoryStore()
         self.engine = Engine(self.backend, self.store)
 
@@ -303,8 +304,8 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
 
 def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) -> None:
     """Of one visitor's pages only the newest question waits; the other page hears that it waits."""
-    may_go = threading.Event()
-    backend = HeldBackend(lambda _recipes, _number: may_go.is_set())
+    backend = GatedBackend()
+    backend.may_go.clear()
     heard: dict[int, object] = {}
 
     async def listen(answers: Answers, number: int) -> None:
@@ -321,7 +322,7 @@ def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) ->
                     await anyio.sleep(0.01)
             while heard.get(2) is None:
                 await anyio.sleep(0.01)
-            may_go.set()
+            backend.may_go.set()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         anyio.run(ask, make_answers(studio))

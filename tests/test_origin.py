@@ -68,7 +68,7 @@ def test_refining_a_forgery_does_not_make_it_true(
         make_picture(), pixels=np.asarray(entry.image), recipe=entry.recipe, passport=entry.passport
     )
     path = tmp_path / "forged.png"
-    path.write_bytes(Original(true).with_pixels(255 - true.pixels))
+    path.write_bytes(Original(true, true.pixels).with_pixels(255 - true.pixels))
     elsewhere.refine(path, [", artsy"])
     (again,) = elsewhere.grid("misty mountains", seeds=[0], width=64, height=64)
     np.testing.assert_array_equal(np.asarray(again.image), true.pixels)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from command import ROOT, run_python
-from painting import PLACEMENT, check_reproduced, paint, recipes_for
+from painting import PLACEMENT, check_script_reproduced, paint, recipes_for
 from pictures import as_entry, make_lineage
 from refusing import refused
 from watches import SilentWatch
@@ -21,7 +21,6 @@ from seedgrid.core.picture import Picture, pixels_sha256
 from seedgrid.core.recipe import NoiseShare, Passport, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export import script as export
 from seedgrid.portable import selftest
 from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
@@ -106,8 +105,8 @@ def test_the_script_of_a_portable_picture_says_that_it_needs_seedgrid(
         )
         entries.append(as_entry(picture))
     path = tmp_path / "reproduce.py"
-    path.write_text(export.script(entries), encoding="utf-8")
-    check_reproduced(path, "--model", sd, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    check_script_reproduced(entries, tmp_path, sd, env=environment)
     driver = f"import sys, runpy; sys.modules['seedgrid'] = None; runpy.run_path({str(path)!r})"
     assert "needs SeedGrid" in run_python("-c", driver, code=1).stderr
 

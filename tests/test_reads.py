@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gates import HeldBackend
+from gates import GatedBackend
 
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -39,28 +38,20 @@ EVENTS: dict[str, Event] = {
 
 
 @pytest.fixture
-def may_paint() -> threading.Event:
-    """Whether anything may be painted."""
-    event = threading.Event()
-    event.set()
-    return event
+def backend() -> GatedBackend:
+    return GatedBackend()
 
 
 @pytest.fixture
-def backend(may_paint: threading.Event) -> HeldBackend:
-    return HeldBackend(lambda _recipes, _number: may_paint.is_set())
-
-
-@pytest.fixture
-def last(studio: Studio, may_paint: threading.Event) -> Iterator[Entry]:
+def last(studio: Studio, backend: GatedBackend) -> Iterator[Entry]:
     """A picture of the last round of a work of three rounds; no other is finished beside a test."""
     request = Request(prompt="a fox", width=64, height=64, num_inference_steps=1)
     entries = studio.start_grid(request).result()
     for _ in range(NUM_ROUNDS - 1):
         entries = studio.start_refine(entries[0], GUIDE_SUFFIXES).result()
-    may_paint.clear()
+    backend.may_go.clear()
     yield entries[1]
-    may_paint.set()
+    backend.may_go.set()
 
 
 @pytest.fixture

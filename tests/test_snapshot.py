@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from seedgrid.core.picture import Entry
-from seedgrid.core.request import Request
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.answers import make_answers
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -24,9 +22,7 @@ def snapshots(studio: Studio) -> Snapshots:
 @pytest.fixture
 def entries(studio: Studio) -> tuple[Entry, ...]:
     """A round of two."""
-    return studio.start_grid(
-        Request(prompt="a red fox", seeds=(1, 2), width=64, height=64)
-    ).result()
+    return studio.grid("a red fox", "1-2", width=64, height=64)
 
 
 def refined(studio: Studio, parent: Entry) -> tuple[Entry, ...]:
@@ -39,11 +35,6 @@ def state_of(entry: Entry) -> dict[str, Any]:
         visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=lineage.picture_id
     )
     return state.model_dump(mode="json")
-
-
-async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
-    checks = make_answers(studio).checks
-    return [news.verdict async for news in checks.on_verify(picture_id, kept)]
 
 
 def test_a_lost_picture_is_told_everywhere(

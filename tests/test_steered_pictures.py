@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import ROOT, run_python
-from painting import PLACEMENT, check_bundle_reproduced, check_reproduced
+from painting import PLACEMENT, check_bundle_reproduced, check_script_reproduced
 from PIL import Image
 from refusing import refused
 from sweeping import rest_swept
@@ -20,7 +20,6 @@ from sweeping import rest_swept
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
 from seedgrid.export.bundle import write_bundle
-from seedgrid.export.script import script
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import parameters_text
 from seedgrid.library import Library
@@ -130,10 +129,9 @@ def test_plain_diffusers_makes_them_again(
     sd: Path, made: dict[str, Entry], tmp_path: Path, kind: str
 ) -> None:
     """The script alone, and the bundle in a folder of its own."""
-    (tmp_path / "reproduce.py").write_text(script(list(made.values())), encoding="utf-8")
     write_bundle(list(made.values()), tmp_path / "art.zip", model=sd)
     if kind == "script":
-        check_reproduced(tmp_path / "reproduce.py", "--model", sd)
+        check_script_reproduced(list(made.values()), tmp_path, sd)
         return
     names = check_bundle_reproduced(tmp_path / "art.zip")
     assert len([name for name in names if name.startswith("starts/")]) == 2
@@ -147,10 +145,8 @@ def test_a_portable_script_steers_too(sd: Path, studio: Studio, tmp_path: Path) 
     mask = a_mask(tmp_path / "mask.png")
     made = studio.refine(parent, [", neon"], hold=0.5, only=mask)
     spread = studio.grid("a fox", "3", portable=True, spread=0.3, **small)
-    (tmp_path / "reproduce.py").write_text(script([*made, *spread]), encoding="utf-8")
-    check_reproduced(
-        *(tmp_path / "reproduce.py", "--model", sd), env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    check_script_reproduced([*made, *spread], tmp_path, sd, env=environment)
 
 
 def test_a_bundle_brings_its_masks(made: dict[str, Entry], sd: Path, tmp_path: Path) -> None:
