@@ -99,7 +99,6 @@ def qwen_vae(seed: int) -> Any:
     return seeded(
         diffusers.AutoencoderKLQwenImage(
             base_dim=24,
-            z_dim=16,
             dim_mult=[1, 2, 4],
             num_res_blocks=1,
             temperal_downsample=[False, True],
@@ -113,9 +112,6 @@ def qwen_vae(seed: int) -> Any:
 def z_image() -> Any:
     """Build Z-Image's shape: lists of pictures and words in one row of tokens."""
     transformer = diffusers.ZImageTransformer2DModel(
-        all_patch_size=(2,),
-        all_f_patch_size=(1,),
-        in_channels=16,
         dim=96,
         n_layers=2,
         n_refiner_layers=1,
@@ -137,9 +133,6 @@ def z_image() -> Any:
 def qwen_image() -> Any:
     """Build Qwen-Image's shape: words and picture side by side, a video's autoencoder."""
     transformer = diffusers.QwenImageTransformer2DModel(
-        patch_size=2,
-        in_channels=64,
-        out_channels=16,
         num_layers=2,
         attention_head_dim=32,
         num_attention_heads=3,
@@ -164,7 +157,6 @@ def flux2_transformer(seed: int, words: int, **changes: Any) -> Any:
     """Make FLUX.2's transformer for words of that width."""
     return seeded(
         diffusers.Flux2Transformer2DModel(
-            patch_size=1,
             in_channels=16,
             num_layers=1,
             num_single_layers=1,
@@ -265,7 +257,6 @@ def lumina2() -> Any:
     """Build Lumina 2's shape: a language model's words and the picture in one row of tokens."""
     transformer = diffusers.Lumina2Transformer2DModel(
         sample_size=16,
-        patch_size=2,
         in_channels=4,
         hidden_size=24,
         num_layers=1,
@@ -290,16 +281,12 @@ def aura_flow() -> Any:
     """Build AuraFlow's shape."""
     transformer = diffusers.AuraFlowTransformer2DModel(
         sample_size=32,
-        patch_size=2,
-        in_channels=4,
         num_mmdit_layers=1,
         num_single_dit_layers=1,
         attention_head_dim=8,
         num_attention_heads=4,
         joint_attention_dim=32,
         caption_projection_dim=32,
-        out_channels=4,
-        pos_embed_max_size=1024,
     )
     return diffusers.AuraFlowPipeline(
         tokenizer=t5_tokenizer(),
@@ -322,7 +309,6 @@ def glm_tokenizer() -> Any:
 def cogview4() -> Any:
     """Build CogView4's shape: words of a language model, no mask."""
     transformer = diffusers.CogView4Transformer2DModel(
-        patch_size=2,
         in_channels=4,
         out_channels=4,
         num_layers=1,
@@ -381,7 +367,6 @@ def krea2() -> Any:
         },
     )
     transformer = diffusers.Krea2Transformer2DModel(
-        in_channels=64,
         num_layers=1,
         attention_head_dim=16,
         num_attention_heads=2,
@@ -438,7 +423,6 @@ def hunyuan_image() -> Any:
         num_layers=1,
         num_single_layers=1,
         num_refiner_layers=1,
-        patch_size=(1, 1),
         guidance_embeds=True,
         text_embed_dim=64,
         text_embed_2_dim=32,

@@ -55,8 +55,6 @@ def pixel_unet(seed: int) -> Any:
             layers_per_block=1,
             norm_num_groups=8,
             sample_size=32,
-            in_channels=3,
-            out_channels=3,
             down_block_types=("DownBlock2D", "AttnDownBlock2D"),
             up_block_types=("AttnUpBlock2D", "UpBlock2D"),
         ),
@@ -103,7 +101,6 @@ def stable_diffusion_3() -> Any:
     """Build Stable Diffusion 3's shape: two CLIP encoders, T5, a transformer, a flow."""
     transformer = diffusers.SD3Transformer2DModel(
         sample_size=32,
-        patch_size=2,
         in_channels=8,
         num_layers=2,
         attention_head_dim=8,
@@ -129,7 +126,6 @@ def stable_diffusion_3() -> Any:
 def flux() -> Any:
     """Build Flux's shape: CLIP and T5, packed latents, guidance as an input."""
     transformer = diffusers.FluxTransformer2DModel(
-        patch_size=1,
         in_channels=16,
         num_layers=1,
         num_single_layers=1,
@@ -156,15 +152,10 @@ def pixart() -> Any:
     transformer = diffusers.PixArtTransformer2DModel(
         sample_size=16,
         num_layers=2,
-        patch_size=2,
         attention_head_dim=8,
         num_attention_heads=4,
         caption_channels=32,
-        in_channels=4,
         cross_attention_dim=32,
-        out_channels=8,
-        norm_type="ada_norm_single",
-        norm_eps=1e-6,
         use_additional_conditions=False,
     )
     return diffusers.PixArtAlphaPipeline(
@@ -185,7 +176,6 @@ def sana_transformer(seed: int, **changes: Any) -> Any:
     """Make Sana's transformer."""
     return seeded(
         diffusers.SanaTransformer2DModel(
-            patch_size=1,
             in_channels=4,
             out_channels=4,
             num_layers=1,
@@ -223,7 +213,6 @@ def sana() -> Any:
         bos_token_id=2,
     )
     autoencoder = diffusers.AutoencoderDC(
-        in_channels=3,
         latent_channels=4,
         attention_head_dim=2,
         encoder_block_types=("ResBlock", "EfficientViTBlock"),
@@ -236,8 +225,6 @@ def sana() -> Any:
         decoder_layers_per_block=(1, 1),
         downsample_block_type="conv",
         upsample_block_type="interpolate",
-        decoder_norm_types="rms_norm",
-        decoder_act_fns="silu",
     )
     return diffusers.SanaPipeline(
         transformer=sana_transformer(26),

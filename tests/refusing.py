@@ -12,12 +12,16 @@ from seedgrid.core.errors import SeedGridError
 
 @contextmanager
 def refused(
-    kind: type[SeedGridError], code: str, match: str | None = None
+    kind: type[SeedGridError],
+    code: str | None = None,
+    match: str | None = None,
+    field: str | None = None,
 ) -> Iterator[pytest.ExceptionInfo[SeedGridError]]:
-    """Expect an error of a kind with that code."""
+    """Expect an error of a kind, and of that code and at that field where they are given."""
     with pytest.raises(kind, match=match) as caught:
         yield caught
-    assert caught.value.code == code
+    assert code in (None, caught.value.code)
+    assert field in (None, getattr(caught.value, "field", None))
 
 
 def code_of(call: Callable[..., object], *arguments: object, **settings: object) -> str:

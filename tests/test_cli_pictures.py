@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import SMALL, rows
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
+from pictures import saved_again
 
 from seedgrid.cli import main
 from seedgrid.formats import png
@@ -112,21 +110,10 @@ def test_verify_says_what_became_of_pictures(
     assert {v["verdict"] for v in verdicts} == {"identical"}
     assert len(fake.calls) == 1
     path = Path(grid[0]["path"])
-    path.write_bytes(_with_one_pixel_changed(path))
+    path.write_bytes(saved_again(path.read_bytes(), pixel=(1, 2, 3)))
     assert main(["verify", str(path), grid[1]["picture_id"]]) == 1
     words = capsys.readouterr().out.split()
     assert (words[0], "identical" in words) == ("altered", True)
-
-
-def _with_one_pixel_changed(path: Path) -> bytes:
-    record, pixels = png.read(path), png.read_pixels(path)
-    pixels[0, 0, 0] ^= 1
-    image, buffer, texts = Image.fromarray(pixels), io.BytesIO(), PngInfo()
-    for key, text in png.read_texts(path).items():
-        texts.add_itxt(key, text)
-    image.save(buffer, "PNG", pnginfo=texts)
-    assert png.read(buffer.getvalue()) == record
-    return buffer.getvalue()
 
 
 @pytest.mark.usefixtures("fake")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import zipfile
 from pathlib import Path
 
 import pytest
 from foreign_files import file_with
-from pictures import make_lineage, make_picture
-from PIL import Image, PngImagePlugin
+from pictures import make_lineage, make_picture, saved_again
+from PIL import Image
 
 from seedgrid.formats import png
 from seedgrid.library import Library
@@ -23,17 +22,6 @@ def ours(**changes: object) -> bytes:
 
 
 SETTINGS = "a red fox\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512"
-
-
-def saved_again(data: bytes, *, pixel: tuple[int, int, int] | None = None) -> bytes:
-    """Save a picture of ours with another program, its record kept and perhaps a pixel changed."""
-    target, info = io.BytesIO(), PngImagePlugin.PngInfo()
-    with Image.open(io.BytesIO(data)) as image:
-        info.add_itxt("seedgrid", image.text["seedgrid"])
-        if pixel is not None:
-            image.putpixel((0, 0), pixel)
-        image.save(target, "PNG", pnginfo=info)
-    return target.getvalue()
 
 
 def taken(library: Library, *paths: Path) -> list[Taken]:
