@@ -152,6 +152,12 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.fixture
+def folder(model_folder: Callable[[str], Path], name: str) -> Path:
+    """The folder of the small pipeline that a test has as its parameter `name`."""
+    return model_folder(name)
+
+
 @pytest.fixture(scope="session")
 def sd(model_folder: Callable[[str], Path]) -> Path:
     """The folder of the small Stable Diffusion."""

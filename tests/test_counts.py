@@ -67,9 +67,8 @@ def encodings(counts: Counter[str]) -> int:
 @pytest.mark.parametrize(
     "name", rest_swept(["sd", "sdxl", "sd3", "flux", "pixart"], ["sd", "flux"])
 )
-def test_known_words_are_not_encoded_again(model_folder: Callable[[str], Path], name: str) -> None:
+def test_known_words_are_not_encoded_again(folder: Path, name: str) -> None:
     """The second time no text encoder runs, and the pictures are the same to the bit."""
-    folder = model_folder(name)
     backend = DiffusersBackend()
     recipes = recipes_for(backend, folder, negative_prompt="fog" if name != "flux" else "")
     first = paint(backend, recipes)

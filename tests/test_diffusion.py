@@ -36,10 +36,10 @@ FAMILIES = rest_swept(NAMES, ("sd", "flux", "ddpm"))
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_tells_its_steps_and_shows_previews(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """Families without a callback tell their steps too; a preview is a small RGB picture."""
-    recipes = recipes_for(painter, model_folder(name), prompts=("a fox", "a house"))
+    recipes = recipes_for(painter, folder, prompts=("a fox", "a house"))
     watch = SilentWatch(with_previews=True)
     painter.paint(recipes, PLACEMENT, watch)
     assert watch.steps == [(1, 3), (2, 3), (3, 3)]
@@ -51,13 +51,10 @@ def test_every_family_tells_its_steps_and_shows_previews(
 @pytest.mark.parametrize("name", rest_swept(NAMES[:6], ("sd", "flux")))
 @pytest.mark.parametrize("mix", [(), (NoiseShare(seed=9, weight=0.5),)])
 def test_the_noise_that_is_shown_is_the_noise_that_is_used(
-    painter: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    name: str,
-    mix: tuple[NoiseShare, ...],
+    painter: DiffusersBackend, folder: Path, mix: tuple[NoiseShare, ...]
 ) -> None:
     """The pipeline's own first latents, unpacked and mixed, are what the preview is made of."""
-    (recipe,) = recipes_for(painter, model_folder(name), prompts=("a fox",))
+    (recipe,) = recipes_for(painter, folder, prompts=("a fox",))
     recipe = recipe.replace(noise_mix=mix)
     painter.prepare(recipe, PLACEMENT)
     loaded = painter._pipelines.get(recipe, PLACEMENT)
@@ -80,11 +77,9 @@ def test_the_noise_that_is_shown_is_the_noise_that_is_used(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_previews_change_no_bit(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_previews_change_no_bit(painter: DiffusersBackend, folder: Path) -> None:
     """Looking on is free of consequences."""
-    recipes = recipes_for(painter, model_folder(name))
+    recipes = recipes_for(painter, folder)
     watched = painter.paint(recipes, PLACEMENT, SilentWatch(with_previews=True))
     np.testing.assert_array_equal(watched, paint(painter, recipes))
 
@@ -108,11 +103,9 @@ def test_previews_of_latents_resemble_the_pictures(painter: DiffusersBackend) ->
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_stop_takes_effect_within_one_step(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_stop_takes_effect_within_one_step(painter: DiffusersBackend, folder: Path) -> None:
     """After the wish no further step is made, and the backend paints again afterwards."""
-    recipes = recipes_for(painter, model_folder(name))
+    recipes = recipes_for(painter, folder)
     watch = SilentWatch(stop_after=1)
     with pytest.raises(RunCancelled):
         painter.paint(recipes, PLACEMENT, watch)
@@ -295,10 +288,10 @@ def test_memory_that_is_full_once_is_given_back_and_the_very_picture_comes(
 
 @pytest.mark.parametrize("name", rest_swept(NAMES[:6], ("sd", "flux")))
 def test_a_noise_mix_grows_out_of_the_plain_picture(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """A vanishing share changes nothing; more of it leads further away; the mix stays locked."""
-    plain = recipes_for(painter, model_folder(name))[0]
+    plain = recipes_for(painter, folder)[0]
     mixes = [
         plain.replace(noise_mix=(NoiseShare(seed=77, weight=weight),))
         for weight in (1e-12, 0.1, 0.6)

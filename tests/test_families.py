@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +53,13 @@ LONG = " ".join(["an enormous landscape with foxes"] * 12)  # 400 bytes, which a
 @pytest.mark.parametrize("dtype", rest_swept(("float32", "bfloat16"), ("bfloat16",)))
 @pytest.mark.parametrize("name", LOCKED)
 def test_neighbours_words_of_any_length_reach_no_bit(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, dtype: str
 ) -> None:
     """Beside longer words, shorter ones and none, in any slot, a picture stays itself.
 
     Plain diffusers pads to the longest of a batch: in bfloat16 3,807 of 12,288 bytes differed.
     """
-    recipes = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    recipes = recipes_for(painter, folder, dtype=dtype, num_inference_steps=2)
     cell, *others = recipes
     alone = paint(painter, [cell] * 4)[2]
     for words in ((LONG, "x", LONG), ("", "fox", "a red fox!"), ("", LONG, "")):
@@ -122,10 +122,9 @@ def call_arguments(pipeline: Any, recipes: Sequence[Recipe]) -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", EACH)
 def test_a_picture_is_that_of_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, dtype: str
 ) -> None:
     """Bit for bit; where words are read alone, of the call with `prompt_embeds`."""
-    folder = model_folder(name)
     recipes = recipes_for(painter, folder, ("a fox", "a cow", "a hen", "a dog"), dtype=dtype)
     recipes = recipes[: recipes[0].lock_width]
     ours = paint(painter, recipes)
@@ -140,11 +139,8 @@ def test_a_picture_is_that_of_the_plain_call(
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_the_exported_script_needs_diffusers_alone(
-    model_folder: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_the_exported_script_needs_diffusers_alone(folder: Path, tmp_path: Path, name: str) -> None:
     """In a new process, words of unequal lengths and all; verify says identical there, too."""
-    folder = model_folder(name)
     size = {} if name == "hidream" else {"width": 64, "height": 64}
     with Studio(str(folder), library=tmp_path / "library", placement=PLACEMENT) as studio:
         grid = studio.grid("a red fox", "0-1", num_inference_steps=2, **size)
@@ -154,11 +150,9 @@ def test_the_exported_script_needs_diffusers_alone(
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_previews_stop_and_negative_words(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_previews_stop_and_negative_words(painter: DiffusersBackend, folder: Path) -> None:
     """Each step shows four pictures, Stop is heard at a step, negative words change the picture."""
-    recipes = recipes_for(painter, model_folder(name), num_inference_steps=2)
+    recipes = recipes_for(painter, folder, num_inference_steps=2)
     watch = SilentWatch(with_previews=True)
     painter.prepare(recipes[0], PLACEMENT)
     width = recipes[0].lock_width
@@ -168,17 +162,16 @@ def test_previews_stop_and_negative_words(
     assert len(watch.noises[0]) == width
     with pytest.raises(RunCancelled):
         painter.paint(recipes[:width], PLACEMENT, SilentWatch(stop_after=1))
-    if painter.card(str(model_folder(name))).has_negative_prompt:
+    if painter.card(str(folder)).has_negative_prompt:
         without = recipes[0].replace(negative_prompt="dull, blurry")
         assert not np.array_equal(paint(painter, [without])[0], pictures[0])
 
 
 @pytest.mark.parametrize("name", LOCKED)
 def test_a_picture_is_held_and_spread_whatever_is_beside_it(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """Words and pictures may be lists; what is not remembered of the way is painted again."""
-    folder = model_folder(name)
     parents = recipes_for(painter, folder, ["a red fox"] * 4, num_inference_steps=4)
     grid = paint(painter, parents)
     words = (parents[2].replace(prompt=f"a red fox{line}") for line in (", neon", LONG))
@@ -193,11 +186,9 @@ def test_a_picture_is_held_and_spread_whatever_is_beside_it(
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", EACH)
-def test_the_probe_finds_no_leak(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
-) -> None:
+def test_the_probe_finds_no_leak(painter: DiffusersBackend, folder: Path, dtype: str) -> None:
     """Its poisoned neighbours reach nothing at the width that the family has."""
-    (recipe, *_) = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    (recipe, *_) = recipes_for(painter, folder, dtype=dtype, num_inference_steps=2)
     assert painter.probe(recipe, PLACEMENT, SilentWatch()).holds
 
 
@@ -235,7 +226,7 @@ def test_a_folder_that_is_not_what_it_says_is_refused(sd: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("folder", "name", "steps", "guidance"),
+    ("called", "name", "steps", "guidance"),
     [
         ("Z-Image-Turbo", "z-image", 9, 0.0),
         ("Z-Image", "z-image", 50, 5.0),
@@ -246,16 +237,11 @@ def test_a_folder_that_is_not_what_it_says_is_refused(sd: Path, tmp_path: Path) 
     ],
 )
 def test_models_for_few_steps_begin_with_few(
-    model_folder: Callable[[str], Path],
-    tmp_path: Path,
-    folder: str,
-    name: str,
-    steps: int,
-    guidance: float,
+    folder: Path, tmp_path: Path, called: str, steps: int, guidance: float
 ) -> None:
     """By their index where it says so, and by their name otherwise."""
-    (tmp_path / folder).symlink_to(model_folder(name), target_is_directory=True)
-    card = make_card(ModelRef(id=folder, weights_sha256="ab" * 32), read_folder(tmp_path / folder))
+    (tmp_path / called).symlink_to(folder, target_is_directory=True)
+    card = make_card(ModelRef(id=called, weights_sha256="ab" * 32), read_folder(tmp_path / called))
     assert (card.num_inference_steps, card.guidance_scale) == (steps, guidance)
 
 
@@ -275,10 +261,9 @@ def test_a_family_that_no_test_names_says_so(
 
 @pytest.mark.parametrize("name", EACH)
 def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """Or the number is refused beforehand, by the card, with the fewest that it takes."""
-    folder = model_folder(name)
     card = painter.card(str(folder))
     for scheduler in card.schedulers:
         for steps in (1, 2, 3, 7):
@@ -289,11 +274,8 @@ def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
 
 
 @pytest.mark.parametrize("name", rest_swept(("z-image", "qwen-image", "kolors"), ()))
-def test_a_start_keeps_lock_and_script(
-    model_folder: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_a_start_keeps_lock_and_script(folder: Path, tmp_path: Path) -> None:
     """From a picture, too, words are read alone; the script paints the same bits."""
-    folder = model_folder(name)
     rows, columns = np.mgrid[0:64, 0:64]
     photo = tmp_path / "photo.png"
     Image.fromarray(np.stack([rows * 4, columns * 3, rows], -1).astype(np.uint8)).save(photo)
@@ -307,10 +289,10 @@ def test_a_start_keeps_lock_and_script(
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", MODERN)
 def test_a_portable_picture_needs_no_neighbours(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path, name: str
 ) -> None:
     """Whatever its words and its neighbours', it is the same bits; or it is said why not."""
-    recipes = recipes_for(painter, model_folder(name), portable=True, num_inference_steps=1)
+    recipes = recipes_for(painter, folder, portable=True, num_inference_steps=1)
     cell, *others = recipes[: recipes[0].lock_width]
     if name not in PORTABLE:
         with pytest.raises(RunError, match="has no portable rule"):
@@ -323,10 +305,9 @@ def test_a_portable_picture_needs_no_neighbours(
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", WITH_LORAS)
 def test_a_lora_changes_the_picture_and_the_script_knows_it(
-    model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    folder: Path, tmp_path: Path, name: str
 ) -> None:
     """As the plain call with that LoRA paints it, words beside longer ones and all."""
-    folder = model_folder(name)
     size = {} if name == "hidream" else {"width": 64, "height": 64}
     (tmp_path / "loras").mkdir()
     file = make_lora(folder, tmp_path / "loras" / "foxes.safetensors")

@@ -51,7 +51,7 @@ class Large(FakeBackend):
 
 @pytest.mark.parametrize("name", ["sd", "sdxl", "flux"])
 def test_every_weight_is_counted_and_changes_nothing(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, name: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rising up to all of them; the picture is that of a model nobody looked at."""
     monkeypatch.setattr(loading, "LEAST_BYTES", 4)
@@ -59,7 +59,7 @@ def test_every_weight_is_counted_and_changes_nothing(
     pictures = []
     for watch in (None, lambda done, total: told.append((done, total))):
         backend = DiffusersBackend()
-        (recipe,) = recipes_for(backend, model_folder(name), prompts=("a fox",))
+        (recipe,) = recipes_for(backend, folder, prompts=("a fox",))
         backend.prepare(recipe, PLACEMENT, watch)
         pictures.append(backend.paint([recipe], PLACEMENT, SilentWatch())[0])
     assert told == sorted(told)

@@ -56,10 +56,10 @@ def check_lock(painter: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
 
 @pytest.mark.parametrize(("name", "dtype"), FORMATS)
 def test_neither_slot_nor_neighbours_reach_a_picture(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, dtype: str
 ) -> None:
     """Slot, order, neighbours, their prompts' lengths and the padding change no bit."""
-    recipes = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    recipes = recipes_for(painter, folder, dtype=dtype, num_inference_steps=2)
     check_lock(painter, recipes)
 
 
@@ -75,14 +75,14 @@ def test_the_noise_of_every_step_is_the_pictures_own(
     "name", rest_swept(("sd", "sdxl", "sd3", "pixart", "sana", "stable-unclip"), ("sd", "sdxl"))
 )
 def test_a_neighbour_with_a_negative_prompt_changes_nothing(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """SDXL reads no negative prompt and an empty one differently, and only once a batch.
 
     A batch that mixes recipes with and without one is therefore painted in two calls; in one call,
     the recipe without would be painted as if it had the empty one.
     """
-    recipes = recipes_for(painter, model_folder(name))
+    recipes = recipes_for(painter, folder)
     alone = paint(painter, recipes[:1])[0]
     mixed = [recipes[0], *(other.replace(negative_prompt="blurry") for other in recipes[1:])]
     np.testing.assert_array_equal(paint(painter, mixed)[0], alone)

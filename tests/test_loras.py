@@ -84,10 +84,10 @@ def plain_call(folder: Path, prompts: Sequence[str], files: Sequence[tuple[Path,
 
 @pytest.mark.parametrize("name", rest_swept(NAMES, ["sd", "flux"]))
 def test_pictures_with_loras_equal_the_plain_call(
-    tmp_path: Path, model_folder: Callable[[str], Path], lora: Callable[[str, int], Path], name: str
+    tmp_path: Path, folder: Path, lora: Callable[[str, int], Path], name: str
 ) -> None:
     """Two at scales of their own, bit for bit; another picture than without."""
-    folder, files = model_folder(name), [(lora(name, 0), 0.8), (lora(name, 1), -0.5)]
+    files = [(lora(name, 0), 0.8), (lora(name, 1), -0.5)]
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         guidance = 5.0 if name in ("sdxl",) else studio.card().guidance_scale
         named = [f"{path}={scale}" for path, scale in files]

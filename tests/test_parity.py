@@ -68,10 +68,9 @@ USUAL = ("DDIM", "Euler a", "Heun", "DPM++ 2M SDE Karras", "DPM++ SDE", "UniPC")
     ),
 )
 def test_a_grid_equals_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, name: str, dtype: str
 ) -> None:
     """Four seeds in one batch give the pictures of `pipe(prompts, generator=[…])`."""
-    folder = model_folder(name)
     recipes = recipes_for(painter, folder, dtype=dtype)
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
     np.testing.assert_array_equal(paint(painter, recipes), expected)
@@ -104,10 +103,9 @@ def test_stable_diffusion_3_paints_without_its_t5(
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "sdxl", "sd3", "pixart"], ["sd", "sd3"]))
 def test_negative_prompts_equal_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path, name: str
 ) -> None:
     """A negative prompt reaches the picture as it does in diffusers."""
-    folder = model_folder(name)
     recipes = recipes_for(painter, folder, negative_prompt="blurry, low quality")
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
     np.testing.assert_array_equal(paint(painter, recipes), expected)

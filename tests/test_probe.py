@@ -67,23 +67,21 @@ def test_what_docs_lock_md_calls_missed_is_missed(
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_no_sound_family_is_refused(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
-) -> None:
+def test_no_sound_family_is_refused(painter: DiffusersBackend, folder: Path, dtype: str) -> None:
     """The real probe on real pipelines, one of each family."""
-    report = probed(painter, recipes_for(painter, model_folder(name), dtype=dtype)[0])
+    report = probed(painter, recipes_for(painter, folder, dtype=dtype)[0])
     assert report.holds, report.checks
     assert all(check.compared > 0 for check in report.checks)
 
 
 @pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
 def test_starts_and_tiles_are_no_reason_to_refuse(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    painter: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """A picture that begins from another with little strength, decoded in tiles."""
     starts.know(tmp_path)
     start = starts.keep(tmp_path, np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8))
-    recipe = recipes_for(painter, model_folder(name), num_inference_steps=20)[0]
+    recipe = recipes_for(painter, folder, num_inference_steps=20)[0]
     report = probed(
         painter,
         recipe.replace(start=start, strength=0.1),

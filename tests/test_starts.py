@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,10 +71,9 @@ def plain_start(folder: Path, pipeline: str, recipes: Sequence[Recipe], photo: P
 
 @pytest.mark.parametrize("name", rest_swept(PIPELINES, ["sd", "flux"]))
 def test_a_grid_from_a_picture_equals_the_plain_call(
-    tmp_path: Path, model_folder: Callable[[str], Path], photo: Path, name: str
+    tmp_path: Path, folder: Path, photo: Path, name: str
 ) -> None:
     """Four seeds from one start, refined and verified: bit for bit diffusers' own pictures."""
-    folder = model_folder(name)
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         grid = studio.grid(
             "a fox", start=photo, strength=0.5, width=64, height=64, num_inference_steps=4
@@ -185,11 +184,8 @@ def test_a_final_that_needs_much_memory_is_decoded_in_tiles(
 
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "lcm"], ["sd"]))
-def test_a_final_equals_the_plain_call(
-    tmp_path: Path, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_a_final_equals_the_plain_call(tmp_path: Path, folder: Path, name: str) -> None:
     """Enlarged by Lanczos, then diffusers' image-to-image, alone: bit for bit."""
-    folder = model_folder(name)
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         picked = studio.grid("a fox", "3", width=32, height=32, num_inference_steps=2)[0]
         run = studio.start_final(picked, 2, strengths=[0.2])

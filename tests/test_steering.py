@@ -105,14 +105,9 @@ SWEPT = [
     rest_swept([*CASES, *SWEPT], CASES),
 )
 def test_hold_equals_diffusers_own_callback(
-    backend: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    name: str,
-    solver: str | None,
-    guidance: float,
+    backend: DiffusersBackend, folder: Path, name: str, solver: str | None, guidance: float
 ) -> None:
     """The parent was painted beside other seeds; its first steps are given back, 0 bits differ."""
-    folder = model_folder(name)
     changes = {"guidance_scale": guidance} | ({"scheduler": solver} if solver else {})
     grid = parents_of(backend, folder, **changes)
     recipes = held(grid[2])
@@ -125,11 +120,9 @@ def test_hold_equals_diffusers_own_callback(
 
 
 @pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
-def test_the_memory_of_the_way_changes_no_bit(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_the_memory_of_the_way_changes_no_bit(backend: DiffusersBackend, folder: Path) -> None:
     """Every family: with the parent's outputs in memory and painted anew, held and in a region."""
-    grid = parents_of(backend, model_folder(name), num_inference_steps=5)
+    grid = parents_of(backend, folder, num_inference_steps=5)
     children = (*held(grid[2], 0.4)[:2], *held(grid[1], 0.6)[:2])
     paint(backend, grid)
     calls = counted_calls(backend, children[0])
@@ -213,10 +206,10 @@ def a_mask(folder: Path, seed: int, size: int = 64) -> str:
 
 @pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
 def test_outside_a_region_not_one_bit_differs(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    backend: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """In every family, with and without hold, with the parent in memory and without."""
-    grid = parents_of(backend, model_folder(name), num_inference_steps=4)
+    grid = parents_of(backend, folder, num_inference_steps=4)
     parent = paint(backend, grid)[2]
     words = grid[2].replace(prompt="a red fox, neon")
     masks = [a_mask(tmp_path, seed, len(parent)) for seed in range(2)]
@@ -323,12 +316,10 @@ def test_a_stop_reaches_the_parent_that_is_painted_first(
 
 
 @pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
-def test_a_start_can_be_held_too(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_a_start_can_be_held_too(backend: DiffusersBackend, folder: Path, tmp_path: Path) -> None:
     """From a picture fewer steps are run: the first of those are the parent's."""
     start = starts.keep(tmp_path / "starts", np.full((64, 64, 3), 90, np.uint8))
-    grid = parents_of(backend, model_folder(name), start=start, strength=0.75)
+    grid = parents_of(backend, folder, start=start, strength=0.75)
     parent = paint(backend, grid)[2]
     region = Region(mask=a_mask(tmp_path, 8), feather=0)
     words = grid[2].replace(prompt="a red fox, neon")
@@ -343,10 +334,10 @@ def test_a_start_can_be_held_too(
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ["sd", "sd3"])
 def test_portable_pictures_are_steered_too(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    backend: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """With what is remembered and without, in batches of other widths."""
-    grid = parents_of(backend, model_folder(name), portable=True, num_inference_steps=4)
+    grid = parents_of(backend, folder, portable=True, num_inference_steps=4)
     parent = paint(backend, grid[:2])[1]
     region = Region(mask=a_mask(tmp_path, 3), feather=3)
     child = steer(grid[1], grid[1].replace(prompt="fox, neon"), hold=0.5, region=region)

@@ -73,10 +73,9 @@ def weighed(pipe: Any, embeddings: torch.Tensor, weights: list[dict[str, float]]
 
 @pytest.mark.parametrize("name", ["sd", "sdxl", "lcm"])
 def test_weighed_pictures_are_those_of_a_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path, name: str
 ) -> None:
     """Bit for bit `pipe(prompt_embeds=…)`, with embeddings that were weighed by hand."""
-    folder = model_folder(name)
     plain = recipes_for(painter, folder)
     recipes = [
         recipe.model_copy(update={"weights": True, "prompt": prompt})
