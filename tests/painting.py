@@ -55,11 +55,13 @@ def _small(card: ModelCard) -> dict[str, int]:
     return {"width": min(card.width, 64), "height": min(card.height, 64)}
 
 
-def paint(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
+def paint(
+    backend: DiffusersBackend, recipes: Sequence[Recipe], placement: Placement = PLACEMENT
+) -> tuple[Pixels, ...]:
     """Paint a batch with SeedGrid and nobody watching; the first picture that is none is raised."""
     pictures = []
-    backend.prepare(recipes[0], PLACEMENT)
-    for outcome in backend.paint(recipes, PLACEMENT, SilentWatch()):
+    backend.prepare(recipes[0], placement)
+    for outcome in backend.paint(recipes, placement, SilentWatch()):
         if isinstance(outcome, RunError):
             raise outcome
         pictures.append(outcome)
