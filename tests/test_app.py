@@ -72,9 +72,8 @@ def test_a_space_builds_the_page_at_import() -> None:
 @pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])
 def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
     """Strangers cannot ask what lies on the server's disk: a path is refused unread."""
-    with refused(ModelError, "model_not_offered") as caught:
+    with refused(ModelError, "model_not_offered", match="bundled"):
         InstalledBackend().card(model)
-    assert "bundled" in str(caught.value)
 
 
 def test_a_picture_from_elsewhere_brings_no_other_model(
@@ -87,9 +86,8 @@ def test_a_picture_from_elsewhere_brings_no_other_model(
         (own,) = studio.resolve(Request(prompt="a fox", seeds=(0,)))
         check_offered([own], studio.card)
         other = own.model.model_copy(update={"id": "someone/else"})
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "model_not_offered"):
             check_offered([own, own.replace(model=other)], studio.card)
-    assert caught.value.code == "model_not_offered"
 
 
 def test_a_space_paints_with_its_own_model() -> None:

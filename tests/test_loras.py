@@ -151,9 +151,8 @@ def test_what_fits_in_part_is_refused(sd_studio: Studio, tmp_path: Path, wrong: 
     else:
         weights[f"{layer}.dora_scale"] = torch.ones(32, 1)
     path = save_lora(weights, tmp_path / "foxes.safetensors")
-    with refused(InputError, "lora_partly") as caught:
+    with refused(InputError, "lora_partly", match="foxes"):
         sd_studio.grid("a fox", "0", loras=[str(path)], **SMALL)
-    assert "foxes" in str(caught.value)
     assert sd_studio.grid("a fox", "0", loras=[str(whole)], **SMALL)
 
 

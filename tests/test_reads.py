@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from following import place_of
 from gates import GatedBackend
 
 from seedgrid.core.picture import Entry
@@ -18,7 +19,6 @@ from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.state.page_state import PageState
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3
@@ -68,20 +68,13 @@ def reads(last: Entry, monkeypatch: pytest.MonkeyPatch) -> list[str]:  # noqa: A
     return found
 
 
-def kept(entry: Entry) -> dict[str, Any]:
-    lineage = entry.lineage
-    return PageState(
-        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=entry.id
-    ).model_dump(mode="json")
-
-
 @pytest.mark.parametrize("event", EVENTS)
 def test_an_event_reads_the_work_once(
     studio: Studio, last: Entry, reads: list[str], event: str
 ) -> None:
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
     answers = make_answers(studio)
-    update = EVENTS[event](answers.handlers, answers.library, kept(last))
+    update = EVENTS[event](answers.handlers, answers.library, place_of(last))
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.
     expected = NUM_PICTURES + (1 if event == "open" else 0)

@@ -145,9 +145,8 @@ def test_words_and_noise_may_share_a_batch() -> None:
 def test_what_a_recipe_cannot_be(field: str, value: object) -> None:
     """Values out of range, of another type, or unknown are refused with the field's name."""
     data = RECIPE.model_dump(mode="json") | {field: value}
-    with refused(InputError, "recipe_invalid") as caught:
+    with refused(InputError, "recipe_invalid", match=field):
         read_recipe(json.dumps(data))
-    assert field in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{}", "NaN", "[" * 100_000, b"\xff\xfe"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from following import place_of
 
 from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio
@@ -29,24 +28,16 @@ def refined(studio: Studio, parent: Entry) -> tuple[Entry, ...]:
     return studio.start_refine(parent, [", artsy", ", trending"]).result()
 
 
-def state_of(entry: Entry) -> dict[str, Any]:
-    lineage = entry.lineage
-    state = PageState(
-        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=lineage.picture_id
-    )
-    return state.model_dump(mode="json")
-
-
 def test_a_lost_picture_is_told_everywhere(
     studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
     """Stage, rail, card and library say it, so that no script asks for a file that is gone."""
     lost, whole = entries
     lost.path.unlink()
-    state = PageState.model_validate(state_of(lost))
+    state = PageState.model_validate(place_of(lost))
     shown = snapshots.of(state).show()
     actions = LibraryActions(studio, snapshots)
-    found = actions.on_search(Query(text="fox"), state_of(lost)).library
+    found = actions.on_search(Query(text="fox"), place_of(lost)).library
     assert [cell["lost"] for cell in shown.stage["cells"]] == [True, False]
     assert [cell["lost"] for cell in shown.rail["rounds"][0]["cells"]] == [True, False]
     assert shown.picked["lost"] is True
@@ -58,7 +49,7 @@ def test_the_trash_is_marked_on_the_stage(
 ) -> None:
     """A picture opened out of the trash stands at its place, and says where it is."""
     studio.library.trash(entries[1].id)
-    shown = snapshots.of(PageState.model_validate(state_of(entries[1]))).show()
+    shown = snapshots.of(PageState.model_validate(place_of(entries[1]))).show()
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [False, True]
     assert shown.picked["trashed"] is True
 
@@ -73,7 +64,7 @@ def test_a_round_in_the_trash_leaves_the_rail(
     studio.library.trash(*(entry.id for entry in (*middle, *aside)))
 
     def rounds(here: Entry) -> list[str]:
-        rail = snapshots.of(PageState.model_validate(state_of(here))).rail()
+        rail = snapshots.of(PageState.model_validate(place_of(here))).rail()
         return [each["id"] for each in rail["rounds"]]
 
     first, second, third, fourth = (
