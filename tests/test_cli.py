@@ -8,6 +8,7 @@ import pytest
 from command import ROOT, SMALL, rows, run_python
 
 from seedgrid.cli import main
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.testing.fake import FakeBackend, Fault
 
@@ -52,12 +53,7 @@ def test_refine_takes_a_file_or_an_id(capsys: pytest.CaptureFixture[str], tmp_pa
     (parent,) = rows(capsys.readouterr().out)
     assert main(["refine", parent["path"], "--json"]) == 0
     children = rows(capsys.readouterr().out)
-    assert [c["change"] for c in children] == [
-        ", highly realistic",
-        ", artsy",
-        ", trending",
-        ", colorful",
-    ]
+    assert [c["change"] for c in children] == list(GUIDE_SUFFIXES)
     assert {(c["seed"], c["parent_id"]) for c in children} == {(9, parent["picture_id"])}
     arguments = ["--vary", "in snow", "--vary", ", red", "--prompt", "a cat", "--json"]
     assert main(["refine", parent["picture_id"][:10], *arguments]) == 0
@@ -148,17 +144,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a command the help is shown; every command of the contract is in it."""
     assert main([]) == 0
     text = capsys.readouterr().out
-    for command in (
-        "ui",
-        "grid",
-        "refine",
-        "matrix",
-        "show",
-        "diff",
-        "library",
-        "models",
-        "doctor",
-    ):
+    painting, looking = ("ui", "grid", "refine", "matrix"), ("show", "diff", "library")
+    for command in (*painting, *looking, "models", "doctor"):
         assert f"\n  {command} " in text
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("seedgrid ")

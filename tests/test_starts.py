@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,12 +104,6 @@ def test_an_exported_bundle_holds_the_start(tmp_path: Path, sd: Path, photo: Pat
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]
     assert (elsewhere.starts / f"{entries[0].recipe.start}.png").is_file()
     elsewhere.close()
-
-
-@pytest.fixture
-def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        yield studio
 
 
 def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:

@@ -18,6 +18,7 @@ from seedgrid.core.errors import (
     RunCancelled,
 )
 from seedgrid.core.events import Step
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
@@ -34,12 +35,7 @@ def test_the_workflow(studio: Studio, tmp_path: Path) -> None:
     assert [picture.seed for picture in grid] == [0, 1, 2, 3]
     finals = studio.refine(grid[2])
     assert [final.seed for final in finals] == [2] * 4
-    assert [final.prompt.removeprefix(grid[2].prompt) for final in finals] == [
-        ", highly realistic",
-        ", artsy",
-        ", trending",
-        ", colorful",
-    ]
+    assert [final.prompt for final in finals] == [grid[2].prompt + s for s in GUIDE_SUFFIXES]
     path = finals[3].save(tmp_path / "labrador.png")
     assert png.read(path).recipe == finals[3].recipe
     assert (np.asarray(finals[3].image) == png.read_pixels(path)).all()
