@@ -93,10 +93,7 @@ def test_a_batch_costs_the_same_whatever_is_wanted(sd: Path, num_pictures: int) 
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_previews_are_made_where_they_are_wanted(sd: Path, tmp_path: Path, wanted: bool) -> None:
-    """A script without a screen pays for none: no picture of noise or step, no decode to learn.
-
-    Once the worker forgot to ask, and every grid from the command line drew pictures for nobody.
-    """
+    """A script without a screen pays for none: no picture of noise or step, no decode to learn."""
     placement = Placement(device="cpu", threads=1, previews=wanted)
     counts: Counter[str] = Counter()
     small = {"num_inference_steps": 3, "width": 32, "height": 32}

@@ -134,10 +134,7 @@ def test_global_randomness_is_neither_read_nor_touched(painter: DiffusersBackend
 def test_an_odd_number_of_processors_does_not_break_the_lock(
     painter: DiffusersBackend, model_folder: Callable[[str], Path], available: int
 ) -> None:
-    """Three threads would cut four pictures in different places; by itself it takes two.
-
-    Found by verifying 300 pictures: all that were not identical had been made on three threads.
-    """
+    """Three threads would cut four pictures in different places; by itself it takes two."""
     import torch
 
     recipe = recipes_for(painter, model_folder("flux"))

@@ -117,10 +117,7 @@ def test_what_is_known_is_remembered_after_a_restart(tmp_path: Path) -> None:
 def test_a_narrower_batch_than_the_parent_had_is_told(
     studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a test said no, variations are as narrow as the lock holds, and the answer says so.
-
-    The width was once changed while planning, and nobody was told.
-    """
+    """After a test said no, variations are as narrow as the lock holds, and the answer says so."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     before = studio.start_refine(parent, [", artsy"])

@@ -137,11 +137,7 @@ def test_what_changes_bits_is_restored(
 def test_a_picture_is_not_blamed_for_what_its_slot_did(
     painter: DiffusersBackend, sd: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where the lock does not hold, a lone picture may come out otherwise, and that is said.
-
-    Pictures of a model whose rows mix came out apart, and verify said that somebody had altered
-    their recipe.
-    """
+    """Where the lock does not hold, a lone picture may come out otherwise, and that is said."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))  # Others have found this model tight.
     recipe = recipes_for(painter, sd)[0]
     with monkeypatch.context() as planted:
