@@ -23,6 +23,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.answers import Answers, make_answers
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -77,22 +78,32 @@ def engine(backend: FakeBackend, store: MemoryStore) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    """A studio on the fake backend with a library of its own, as a page has one."""
+def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
+    """A studio on the file's backend with a library of its own, as a page has one."""
     folder = tmp_path / "library"
-    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
+    with Studio(library=folder, backend=backend, placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def answers(studio: Studio) -> Answers:
+    """What the page of that studio answers."""
+    return make_answers(studio)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Studio]:
+    """Another studio, with another library."""
+    with Studio(library=tmp_path / "elsewhere", backend=FakeBackend()) as studio:
         yield studio
 
 
 @pytest.fixture
 def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
     """Three works of two pictures each in the studio's library, the last one the newest."""
-    return tuple(
-        studio.start_grid(
-            Request(prompt=prompt, seeds=(seed, 9), width=64, height=64, num_inference_steps=1)
-        ).result()
-        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
-    )
+    small = {"width": 64, "height": 64, "num_inference_steps": 1}
+    prompts = ("a red fox", "a blue house", "a red house")
+    return tuple(studio.grid(each, (seed, 9), **small) for seed, each in enumerate(prompts))
 
 
 @pytest.fixture
@@ -136,6 +147,31 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
 
 
 @pytest.fixture
+def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered of what other tests proved, probed or read."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(model_folder: Callable[[str], Path], name: str) -> Path:
+    """The folder of the small pipeline that a test has as its parameter `name`."""
+    return model_folder(name)
+
+
+@pytest.fixture(scope="session")
+def sd(model_folder: Callable[[str], Path]) -> Path:
+    """The folder of the small Stable Diffusion."""
+    return model_folder("sd")
+
+
+@pytest.fixture
+def sd_studio(sd: Path, tmp_path: Path) -> Iterator[Studio]:
+    """A studio that paints with it, on one thread."""
+    with Studio(str(sd), tmp_path / "library", placement=Placement(threads=1)) as studio:
+        yield studio
+
+
+@pytest.fixture
 def library_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the default library, away from the user's own; not made yet."""
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path / "library"))
@@ -151,10 +187,9 @@ def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
 
 
 @pytest.fixture(scope="session")
-def published_hub(model_folder: Callable[[str], Path]) -> Iterator[Hub]:
+def published_hub(sd: Path) -> Iterator[Hub]:
     """A hub with a small Stable Diffusion model, and beside it what nobody loads."""
     with Hub() as hub:
-        folder = model_folder("sd")
         more = {
             "README.md": b"---\nlicense: mit\n---\n",
             "whole.safetensors": b"x" * 5000,
@@ -162,7 +197,7 @@ def published_hub(model_folder: Callable[[str], Path]) -> Iterator[Hub]:
             "unet/diffusion_pytorch_model.fp16.safetensors": b"x" * 5000,
             "vae_other/diffusion_pytorch_model.safetensors": b"x" * 5000,
         }
-        hub.add("someone/foxes", folder, more)
+        hub.add("someone/foxes", sd, more)
         yield hub
 
 

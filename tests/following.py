@@ -1,14 +1,17 @@
-"""Listens to a run as a page does, to its end, or until somebody has heard enough."""
+"""What a page keeps of its place, and how it listens to a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
+from typing import Any
 
 import anyio
 
+from seedgrid.core.picture import Entry
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.state.page_state import PageState
 
 
 def follow(
@@ -26,3 +29,12 @@ def follow(
         return heard
 
     return anyio.run(listen)
+
+
+def place_of(entry: Entry) -> dict[str, Any]:
+    """Return what the browser keeps of a page that has this picture picked."""
+    lineage = entry.lineage
+    state = PageState(
+        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=entry.id
+    )
+    return state.model_dump(mode="json")

@@ -10,6 +10,7 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
+from seedgrid.core.request import Request
 from seedgrid.formats import png_chunks
 from seedgrid.formats.importers.imported import Imported, read_foreign
 from seedgrid.formats.png_chunks import Chunk
@@ -49,6 +50,23 @@ def blank_png(width: int, height: int, *, colour: int, more: Sequence[Chunk] = (
 
 def imported(**texts: str) -> Imported:
     return read_foreign(file_with(**texts))
+
+
+def asked(
+    prompt: str, negative: str, seed: int, size: str, steps: int, guidance: float, **more: Any
+) -> Request:
+    """Return the request that a picture with these settings should become."""
+    width, height = map(int, size.split("x"))
+    return Request(
+        prompt=prompt,
+        negative_prompt=negative,
+        seeds=(seed,),
+        width=width,
+        height=height,
+        num_inference_steps=steps,
+        guidance_scale=guidance,
+        **more,
+    )
 
 
 def codes(found: Imported) -> set[str]:

@@ -23,9 +23,10 @@ RECORD, PARAMETERS, MARK = png.CHUNK_KEY, PARAMETERS_KEY, MARK_KEY
 
 @dataclass(frozen=True)
 class Original:
-    """An honest picture, and what can be done to its file."""
+    """An honest picture, what can be done to its file, and the pixels of its neighbour."""
 
     picture: Picture
+    neighbour: Pixels
 
     @property
     def data(self) -> bytes:
@@ -125,118 +126,100 @@ def hidden_in_pixels(it: Original) -> bytes:
     return written([*others, chunk(b"IDAT", zlib.compress(bytes(999))), end])
 
 
-Forge = Callable[[Original, Original], bytes]
-Row = tuple[str, str, str, Forge]
+Forge = Callable[[Original], bytes]
 
 OLD_TORCH = {"torch": "2.8.0"}
 TURNED = b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, 6, 0, 0)
-TABLE: tuple[Row, ...] = (
-    # Name, verdict, what is said ("" is nothing), how it is made of a picture and its neighbour.
-    ("untouched", "identical", "", lambda it, _: it.data),
-    ("packed again", "identical", "", lambda it, _: written(packed_again(it))),
-    ("no words for others", "identical", "", lambda it, _: written(it.without(PARAMETERS))),
-    (
-        *("a comment", "identical", "not verified: tEXt Comment"),
-        lambda it, _: it.with_chunks(chunk(b"tEXt", b"Comment\0nine hours of work")),
-    ),
-    (
-        *("a rotation", "identical", "not verified: eXIf"),
-        lambda it, _: it.with_chunks(chunk(b"eXIf", TURNED)),
-    ),
-    (
-        *("an animation", "identical", "not verified: acTL, fcTL, fdAT"),
-        lambda it, _: it.with_chunks(
-            chunk(b"acTL", bytes([0, 0, 0, 2, 0, 0, 0, 0])), chunk(b"fcTL"), chunk(b"fdAT")
+ANIMATED = (chunk(b"acTL", bytes([0, 0, 0, 2, 0, 0, 0, 0])), chunk(b"fcTL"), chunk(b"fdAT"))
+COMMENT = chunk(b"tEXt", b"Comment\0nine hours of work")
+SECOND_WORDS = chunk(b"tEXt", b"parameters\0a ship")
+BROKEN = chunk(b"zTXt", b"broken\0\0no stream")
+
+
+def with_a_name_twice(it: Original) -> bytes:
+    return it.with_text(RECORD, plain_json(it.record()).replace("{", '{"format":2,', 1))
+
+
+def with_other_parameters(it: Original) -> bytes:
+    return it.with_text(PARAMETERS, parameters_text(it.picture.recipe.replace(prompt="a ship")))
+
+
+def with_two_records(it: Original) -> bytes:
+    return it.with_chunks(png_chunks.plain_text(RECORD, plain_json(it.record())))
+
+
+def with_other_weights(it: Original) -> bytes:
+    model = it.record()["recipe"]["model"] | {"weights_sha256": "0" * 64}
+    return it.with_record(**it.recipe(model=model))
+
+
+def with_a_pixel_edited(it: Original) -> bytes:
+    return it.with_pixels(edited(it), pixels_sha256=it.picture.pixels_sha256)
+
+
+def with_a_bright_square(it: Original) -> bytes:
+    return it.with_pixels(edited(it, by=64, size=9), **it.passport(**OLD_TORCH))
+
+
+def without_a_device(it: Original) -> bytes:
+    return it.with_record(**it.passport(device="xpu:9")) + b"more"
+
+
+def as_jpeg(it: Original) -> bytes:
+    return as_file(Image.fromarray(it.picture.pixels), "JPEG")
+
+
+TABLE: dict[str, dict[str, tuple[str, Forge]]] = {
+    # By verdict and name: what is said ("" is nothing), and how it is made of a picture.
+    "identical": {
+        "untouched": ("", lambda it: it.data),
+        "packed again": ("", lambda it: written(packed_again(it))),
+        "no words for others": ("", lambda it: written(it.without(PARAMETERS))),
+        "a comment": ("not verified: tEXt Comment", lambda it: it.with_chunks(COMMENT)),
+        "a rotation": ("not verified: eXIf", lambda it: it.with_chunks(chunk(b"eXIf", TURNED))),
+        "an animation": ("not verified: acTL, fcTL, fdAT", lambda it: it.with_chunks(*ANIMATED)),
+        "no packed text": ("not verified: zTXt broken", lambda it: it.with_chunks(BROKEN)),
+        "an archive": ("not verified: data behind the end", lambda it: it.data + b"PK\3\4"),
+        "another half": ("not verified: data behind the pixels", hidden_in_pixels),
+        "typed in another language": (
+            "what was typed is not verified",
+            lambda it: it.with_record(**it.recipe(typed_prompt="王さま")),
         ),
-    ),
-    (
-        *("a text that cannot be unpacked", "identical", "not verified: zTXt broken"),
-        lambda it, _: it.with_chunks(chunk(b"zTXt", b"broken\0\0no stream")),
-    ),
-    (
-        *("an archive behind the end", "identical", "not verified: data behind the end"),
-        lambda it, _: it.data + b"PK\3\4",
-    ),
-    (
-        *("another half in the pixels", "identical", "not verified: data behind the pixels"),
-        lambda it, _: hidden_in_pixels(it),
-    ),
-    (
-        *("a name that stands twice", "altered", "“seedgrid”"),
-        lambda it, _: it.with_text(RECORD, plain_json(it.record()).replace("{", '{"format":2,', 1)),
-    ),
-    (
-        *("one pixel by 1", "altered", "pixels were changed"),
-        lambda it, _: it.with_pixels(edited(it), pixels_sha256=it.picture.pixels_sha256),
-    ),
-    (
-        *("one pixel by 1, digest in step", "altered", "the passport is the same"),
-        lambda it, _: it.with_pixels(edited(it)),
-    ),
-    (
-        *("one pixel by 1, as of an older torch", "close", "explained by torch"),
-        lambda it, _: it.with_pixels(edited(it), **it.passport(**OLD_TORCH)),
-    ),
-    (
-        *("a bright square, as of an older torch", "drifted", "more than torch"),
-        lambda it, _: it.with_pixels(edited(it, by=64, size=9), **it.passport(**OLD_TORCH)),
-    ),
-    (
-        *("one pixel by 1, no passport", "drifted", "no passport"),
-        lambda it, _: it.with_pixels(edited(it), passport={}),
-    ),
-    (
-        *("its neighbour's pixels", "altered", "the passport is the same"),
-        lambda it, other: it.with_pixels(other.picture.pixels),
-    ),
-    (
-        *("the digest of nobody", "altered", "digest in the file is of others"),
-        lambda it, _: it.with_record(pixels_sha256="0" * 64),
-    ),
-    (
-        *("cut", "drifted", "another size"),
-        lambda it, _: it.with_pixels(it.picture.pixels[:-1]),
-    ),
-    (
-        *("other words for others", "altered", "“parameters”"),
-        lambda it, _: it.with_text(
-            PARAMETERS, parameters_text(it.picture.recipe.replace(prompt="a ship"))
+    },
+    "altered": {
+        "a name that stands twice": ("“seedgrid”", with_a_name_twice),
+        "one pixel by 1": ("pixels were changed", with_a_pixel_edited),
+        "and the digest": ("the passport is the same", lambda it: it.with_pixels(edited(it))),
+        "its neighbour's": ("the passport is the same", lambda it: it.with_pixels(it.neighbour)),
+        "the digest of nobody": (
+            "digest in the file is of others",
+            lambda it: it.with_record(pixels_sha256="0" * 64),
         ),
-    ),
-    (
-        *("second words for others", "altered", "“parameters”"),
-        lambda it, _: it.with_chunks(chunk(b"tEXt", b"parameters\0a ship")),
-    ),
-    (
-        *("a record in another spelling", "altered", "“seedgrid”"),
-        lambda it, _: it.with_text(RECORD, json.dumps(it.record(), indent=1)),
-    ),
-    (
-        *("transparency", "altered", "another form"),
-        lambda it, _: it.with_transparency(),
-    ),
-    (
-        *("typed in another language", "identical", "what was typed is not verified"),
-        lambda it, _: it.with_record(**it.recipe(typed_prompt="王さま")),
-    ),
-    ("no record", "impossible", "no recipe", lambda it, _: written(it.without(RECORD))),
-    (
-        *("two records", "impossible", "two records"),
-        lambda it, _: it.with_chunks(png_chunks.plain_text(RECORD, plain_json(it.record()))),
-    ),
-    (
-        *("other weights", "impossible", "are not those"),
-        lambda it, _: it.with_record(
-            **it.recipe(model=it.record()["recipe"]["model"] | {"weights_sha256": "0" * 64})
+        "other words for others": ("“parameters”", with_other_parameters),
+        "second words for others": ("“parameters”", lambda it: it.with_chunks(SECOND_WORDS)),
+        "a record in another spelling": (
+            "“seedgrid”",
+            lambda it: it.with_text(RECORD, json.dumps(it.record(), indent=1)),
         ),
-    ),
-    (
-        *("no such device, and more behind the end", "impossible", "not verified: data"),
-        lambda it, _: it.with_record(**it.passport(device="xpu:9")) + b"more",
-    ),
-    (
-        *("a JPEG by this name", "impossible", "give a PNG"),
-        lambda it, _: as_file(Image.fromarray(it.picture.pixels), "JPEG"),
-    ),
-    ("cut off", "impossible", "it ends too early", lambda it, _: it.data[:-60]),
-)
+        "transparency": ("another form", lambda it: it.with_transparency()),
+    },
+    "close": {
+        "one pixel by 1, as of an older torch": (
+            "explained by torch",
+            lambda it: it.with_pixels(edited(it), **it.passport(**OLD_TORCH)),
+        ),
+    },
+    "drifted": {
+        "a bright square, as of an older torch": ("more than torch", with_a_bright_square),
+        "no passport": ("no passport", lambda it: it.with_pixels(edited(it), passport={})),
+        "cut": ("another size", lambda it: it.with_pixels(it.picture.pixels[:-1])),
+    },
+    "impossible": {
+        "no record": ("no recipe", lambda it: written(it.without(RECORD))),
+        "two records": ("two records", with_two_records),
+        "other weights": ("are not those", with_other_weights),
+        "no such device, and more behind the end": ("not verified: data", without_a_device),
+        "a JPEG by this name": ("give a PNG", as_jpeg),
+        "cut off": ("it ends too early", lambda it: it.data[:-60]),
+    },
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -31,3 +32,12 @@ class HeldBackend(FakeBackend):
         super().pause(recipes, number, watch)
         while not (watch.cancelled or self._may_go(recipes, number)):
             time.sleep(_LOOK_S)
+
+
+class GatedBackend(HeldBackend):
+    """Makes steps while its gate is open, as it is at first."""
+
+    def __init__(self, **options: Any) -> None:
+        self.may_go = threading.Event()
+        self.may_go.set()
+        super().__init__(lambda _recipes, _number: self.may_go.is_set(), **options)

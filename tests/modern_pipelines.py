@@ -18,8 +18,11 @@ import transformers
 from diffusers.pipelines.kolors.text_encoder import ChatGLMConfig, ChatGLMModel
 from diffusers.pipelines.kolors.tokenizer import ChatGLMTokenizer
 from pipeline_parts import (
+    BETAS,
+    OF_SDXL,
     clip_text,
     clip_tokenizer,
+    flow_euler,
     seeded,
     t5_encoder,
     t5_tokenizer,
@@ -32,6 +35,21 @@ TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{m.role}}\n{{m.content}}<|im_end|>\n{% endfor %}"
     "<|im_start|>assistant\n"
 )
+
+OF_BYTES = {"vocab_size": 300, "max_position_embeddings": 4096}
+WIDE = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+NARROW = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+}
 
 
 def byte_tokenizer(**changes: Any) -> Any:
@@ -50,17 +68,7 @@ def byte_tokenizer(**changes: Any) -> Any:
 
 def language_model(config: str, model: str, seed: int, **changes: Any) -> Any:
     """Make a small language model of a class of transformers."""
-    settings = {
-        "vocab_size": 300,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 16,
-        "max_position_embeddings": 4096,
-        "pad_token_id": 256,
-    }
+    settings = OF_BYTES | WIDE | {"num_hidden_layers": 3, "head_dim": 16, "pad_token_id": 256}
     made = getattr(transformers, config)(**(settings | changes))
     return seeded(getattr(transformers, model)(made), seed)
 
@@ -69,13 +77,9 @@ def vision_language_model(seed: int) -> Any:
     """Make a small Qwen 2.5 VL."""
     config = transformers.Qwen2_5_VLConfig(
         text_config={
-            "vocab_size": 300,
-            "hidden_size": 64,
-            "intermediate_size": 128,
+            **OF_BYTES,
+            **WIDE,
             "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 2,
-            "max_position_embeddings": 4096,
             "rope_theta": 1e6,
             "rope_scaling": {"mrope_section": [2, 3, 3], "rope_type": "default", "type": "default"},
         },
@@ -90,17 +94,11 @@ def vision_language_model(seed: int) -> Any:
     return seeded(transformers.Qwen2_5_VLForConditionalGeneration(config), seed)
 
 
-def flow_euler(**changes: Any) -> Any:
-    """Make the scheduler of flows."""
-    return diffusers.FlowMatchEulerDiscreteScheduler(**({"shift": 3.0} | changes))
-
-
 def qwen_vae(seed: int) -> Any:
     """Make Qwen-Image's autoencoder, which is a video's; one of its latents is 4 pixels wide."""
     return seeded(
         diffusers.AutoencoderKLQwenImage(
             base_dim=24,
-            z_dim=16,
             dim_mult=[1, 2, 4],
             num_res_blocks=1,
             temperal_downsample=[False, True],
@@ -114,9 +112,6 @@ def qwen_vae(seed: int) -> Any:
 def z_image() -> Any:
     """Build Z-Image's shape: lists of pictures and words in one row of tokens."""
     transformer = diffusers.ZImageTransformer2DModel(
-        all_patch_size=(2,),
-        all_f_patch_size=(1,),
-        in_channels=16,
         dim=96,
         n_layers=2,
         n_refiner_layers=1,
@@ -138,9 +133,6 @@ def z_image() -> Any:
 def qwen_image() -> Any:
     """Build Qwen-Image's shape: words and picture side by side, a video's autoencoder."""
     transformer = diffusers.QwenImageTransformer2DModel(
-        patch_size=2,
-        in_channels=64,
-        out_channels=16,
         num_layers=2,
         attention_head_dim=32,
         num_attention_heads=3,
@@ -158,25 +150,13 @@ def qwen_image() -> Any:
 
 def flux2_vae(seed: int) -> Any:
     """Make FLUX.2's autoencoder, whose latents are normalised by what a batch norm remembers."""
-    return seeded(
-        diffusers.AutoencoderKLFlux2(
-            block_out_channels=(16, 32),
-            down_block_types=("DownEncoderBlock2D",) * 2,
-            up_block_types=("UpDecoderBlock2D",) * 2,
-            latent_channels=4,
-            layers_per_block=1,
-            norm_num_groups=8,
-            sample_size=64,
-        ),
-        seed,
-    )
+    return vae(seed, kind="AutoencoderKLFlux2", layers_per_block=1)
 
 
 def flux2_transformer(seed: int, words: int, **changes: Any) -> Any:
     """Make FLUX.2's transformer for words of that width."""
     return seeded(
         diffusers.Flux2Transformer2DModel(
-            patch_size=1,
             in_channels=16,
             num_layers=1,
             num_single_layers=1,
@@ -196,14 +176,9 @@ def mistral3(seed: int, model: str, num_hidden_layers: int) -> Any:
     config = transformers.Mistral3Config(
         text_config={
             "model_type": "mistral",
-            "vocab_size": 300,
-            "hidden_size": 16,
-            "intermediate_size": 32,
+            **OF_BYTES,
+            **NARROW,
             "num_hidden_layers": num_hidden_layers,
-            "num_attention_heads": 2,
-            "num_key_value_heads": 1,
-            "head_dim": 8,
-            "max_position_embeddings": 4096,
         },
         vision_config={
             "model_type": "pixtral",
@@ -233,15 +208,7 @@ def flux2() -> Any:
 
 def flux2_klein() -> Any:
     """Build FLUX.2 klein's shape, distilled: no guidance."""
-    encoder = language_model(
-        *("Qwen3Config", "Qwen3ForCausalLM", 111),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=28,
-        head_dim=8,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-    )
+    encoder = language_model("Qwen3Config", "Qwen3ForCausalLM", 111, **NARROW, num_hidden_layers=28)
     return diffusers.Flux2KleinPipeline(
         scheduler=flow_euler(use_dynamic_shifting=True),
         vae=flux2_vae(110),
@@ -290,7 +257,6 @@ def lumina2() -> Any:
     """Build Lumina 2's shape: a language model's words and the picture in one row of tokens."""
     transformer = diffusers.Lumina2Transformer2DModel(
         sample_size=16,
-        patch_size=2,
         in_channels=4,
         hidden_size=24,
         num_layers=1,
@@ -305,25 +271,9 @@ def lumina2() -> Any:
     return diffusers.Lumina2Pipeline(
         transformer=seeded(transformer, 116),
         scheduler=flow_euler(use_dynamic_shifting=True),
-        vae=vae_of_eight(117),
+        vae=vae(117, shift=0.1, widths=(8, 8, 16, 16)),  # A size eight times smaller.
         text_encoder=gemma2(118),
         tokenizer=byte_tokenizer(),
-    )
-
-
-def vae_of_eight(seed: int, channels: int = 4) -> Any:
-    """Make an AutoencoderKL that makes a size eight times smaller, as its pipeline takes it to."""
-    return seeded(
-        diffusers.AutoencoderKL(
-            block_out_channels=(8, 8, 16, 16),
-            down_block_types=("DownEncoderBlock2D",) * 4,
-            up_block_types=("UpDecoderBlock2D",) * 4,
-            latent_channels=channels,
-            norm_num_groups=4,
-            sample_size=64,
-            shift_factor=0.1,
-        ),
-        seed,
     )
 
 
@@ -331,32 +281,20 @@ def aura_flow() -> Any:
     """Build AuraFlow's shape."""
     transformer = diffusers.AuraFlowTransformer2DModel(
         sample_size=32,
-        patch_size=2,
-        in_channels=4,
         num_mmdit_layers=1,
         num_single_dit_layers=1,
         attention_head_dim=8,
         num_attention_heads=4,
         joint_attention_dim=32,
         caption_projection_dim=32,
-        out_channels=4,
-        pos_embed_max_size=1024,
     )
     return diffusers.AuraFlowPipeline(
         tokenizer=t5_tokenizer(),
-        text_encoder=umt5_encoder(119),
+        text_encoder=t5_encoder(119, kind="UMT5"),
         vae=vae(120),
         transformer=seeded(transformer, 121),
         scheduler=flow_euler(),
     )
-
-
-def umt5_encoder(seed: int) -> Any:
-    """Make a UMT5 encoder."""
-    config = transformers.UMT5Config(
-        vocab_size=len(t5_tokenizer()), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4
-    )
-    return seeded(transformers.UMT5EncoderModel(config), seed)
 
 
 def glm_tokenizer() -> Any:
@@ -371,7 +309,6 @@ def glm_tokenizer() -> Any:
 def cogview4() -> Any:
     """Build CogView4's shape: words of a language model, no mask."""
     transformer = diffusers.CogView4Transformer2DModel(
-        patch_size=2,
         in_channels=4,
         out_channels=4,
         num_layers=1,
@@ -402,28 +339,22 @@ def sana_sprint() -> Any:
     """Build Sana-Sprint's shape: Sana with a guidance embedding, and SCM's scheduler."""
     from pipelines import sana, sana_transformer  # That file lists this one's.
 
-    base = sana()
-    return diffusers.SanaSprintPipeline(
-        tokenizer=base.tokenizer,
-        text_encoder=base.text_encoder,
-        vae=base.vae,
-        transformer=sana_transformer(125, guidance_embeds=True, qk_norm="rms_norm_across_heads"),
-        scheduler=diffusers.SCMScheduler(),
-    )
+    own = sana_transformer(125, guidance_embeds=True, qk_norm="rms_norm_across_heads")
+    changed = {"transformer": own, "scheduler": diffusers.SCMScheduler()}
+    return diffusers.SanaSprintPipeline(**(sana().components | changed))
 
 
 def krea2() -> Any:
     """Build Krea 2's shape: several layers of a language model that can see."""
     config = transformers.Qwen3VLConfig(
         text_config={
-            "vocab_size": 300,
+            **OF_BYTES,
             "hidden_size": 32,
             "intermediate_size": 64,
             "num_hidden_layers": 3,
             "num_attention_heads": 4,
             "num_key_value_heads": 2,
             "head_dim": 8,
-            "max_position_embeddings": 4096,
             "rope_scaling": {"mrope_section": [2, 1, 1], "rope_type": "default"},
         },
         vision_config={
@@ -436,7 +367,6 @@ def krea2() -> Any:
         },
     )
     transformer = diffusers.Krea2Transformer2DModel(
-        in_channels=64,
         num_layers=1,
         attention_head_dim=16,
         num_attention_heads=2,
@@ -493,7 +423,6 @@ def hunyuan_image() -> Any:
         num_layers=1,
         num_single_layers=1,
         num_refiner_layers=1,
-        patch_size=(1, 1),
         guidance_embeds=True,
         text_embed_dim=64,
         text_embed_2_dim=32,
@@ -509,15 +438,12 @@ def hunyuan_image() -> Any:
         sample_size=64,
         scaling_factor=0.5,
     )
-    reader = transformers.T5Config(
-        vocab_size=400, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_heads=4
-    )
     return diffusers.HunyuanImagePipeline(
         scheduler=flow_euler(),
         vae=seeded(autoencoder, 132),
         text_encoder=vision_language_model(133),
         tokenizer=byte_tokenizer(),
-        text_encoder_2=seeded(transformers.T5EncoderModel(reader), 134),
+        text_encoder_2=t5_encoder(134, vocab_size=400, num_layers=1),
         tokenizer_2=transformers.ByT5Tokenizer(),
         transformer=seeded(transformer, 135),
     )
@@ -592,26 +518,14 @@ def kolors() -> Any:
         add_qkv_bias=True,
         original_rope=True,
     )
-    unet = text_unet(
-        143,
-        attention_head_dim=(2, 4),
-        use_linear_projection=True,
-        addition_embed_type="text_time",
-        addition_time_embed_dim=8,
-        transformer_layers_per_block=(1, 2),
-        projection_class_embeddings_input_dim=112,
-        encoder_hid_dim=64,
-        encoder_hid_dim_type="text_proj",
-    )
+    sizes = {"projection_class_embeddings_input_dim": 112, "encoder_hid_dim": 64}
     return diffusers.KolorsPipeline(
         vae=vae(144),
         text_encoder=seeded(ChatGLMModel(reader), 142),
         tokenizer=chatglm_tokenizer(),
-        unet=unet,
+        unet=text_unet(143, **OF_SDXL, **sizes, encoder_hid_dim_type="text_proj"),
         scheduler=diffusers.EulerDiscreteScheduler(
-            beta_start=0.00085,
-            beta_end=0.014,
-            beta_schedule="scaled_linear",
+            **(BETAS | {"beta_end": 0.014}),
             num_train_timesteps=1100,
             steps_offset=1,
             timestep_spacing="leading",

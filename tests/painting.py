@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,8 @@ from typing import Any
 import diffusers
 import numpy as np
 import torch
+from command import run_python
+from watches import SilentWatch
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
@@ -21,44 +21,11 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.export.script import script
 from seedgrid.verify import Claim, claim_of
 
 # Two threads on two busy cores wait for each other most of the time.
 PLACEMENT = Placement(threads=1)
-
-
-class SilentWatch:
-    """Follows a batch, remembers its steps, and stops it when told to."""
-
-    def __init__(self, stop_after: int | None = None, *, with_previews: bool = False) -> None:
-        self.steps: list[tuple[int, int]] = []
-        self.previews: list[tuple[Pixels, ...]] = []
-        self.noises: list[tuple[Pixels, ...]] = []
-        self.num_freed = 0
-        self.tiles: list[tuple[int, int]] = []
-        self._stop_after = stop_after
-        self._with_previews = with_previews
-
-    @property
-    def cancelled(self) -> bool:
-        return (
-            self._stop_after is not None and len(self.steps) + len(self.tiles) >= self._stop_after
-        )
-
-    def noise(self, previews: Callable[[], tuple[Pixels, ...]]) -> None:
-        if self._with_previews:
-            self.noises.append(previews())
-
-    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
-        self.steps.append((number, total))
-        if self._with_previews:
-            self.previews.append(previews())
-
-    def tile(self, number: int, total: int) -> None:
-        self.tiles.append((number, total))
-
-    def freed(self) -> None:
-        self.num_freed += 1
 
 
 def recipes_for(
@@ -88,11 +55,13 @@ def _small(card: ModelCard) -> dict[str, int]:
     return {"width": min(card.width, 64), "height": min(card.height, 64)}
 
 
-def paint(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
+def paint(
+    backend: DiffusersBackend, recipes: Sequence[Recipe], placement: Placement = PLACEMENT
+) -> tuple[Pixels, ...]:
     """Paint a batch with SeedGrid and nobody watching; the first picture that is none is raised."""
     pictures = []
-    backend.prepare(recipes[0], PLACEMENT)
-    for outcome in backend.paint(recipes, PLACEMENT, SilentWatch()):
+    backend.prepare(recipes[0], placement)
+    for outcome in backend.paint(recipes, placement, SilentWatch()):
         if isinstance(outcome, RunError):
             raise outcome
         pictures.append(outcome)
@@ -161,11 +130,20 @@ def claims_of(*entries: Entry) -> list[Claim]:
     ]
 
 
-def check_reproduced(program: Path, *words: str | Path, cwd: Path | None = None) -> None:
+def check_reproduced(
+    program: Path, *words: str | Path, env: Mapping[str, str] | None = None
+) -> None:
     """Run an exported program in a new process: all its pictures must come out identical."""
-    command = [sys.executable, program, *words]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    done = run_python(program, *words, cwd=program.parent, env=env)
     assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+def check_script_reproduced(
+    entries: Sequence[Entry], folder: Path, model: Path, env: Mapping[str, str] | None = None
+) -> None:
+    """Write the program of pictures into a folder and check that it repeats them."""
+    (folder / "reproduce.py").write_text(script(entries), encoding="utf-8")
+    check_reproduced(folder / "reproduce.py", "--model", model, env=env)
 
 
 def check_bundle_reproduced(bundle: Path) -> list[str]:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
-from seedgrid.core.picture import Lineage, Picture, new_id, now
+from seedgrid.core.picture import Entry, Lineage, Picture, new_id, now
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 
 MODEL = ModelRef(id="bundled", weights_sha256="ab" * 32)
 
 FAMILIES = (
-    "sd",
-    "sdxl",
-    "sd3",
-    "flux",
-    "pixart",
-    "pixart-sigma",
-    "sana",
-    "stable-unclip",
-    "lcm",
-    "ddpm",
-    "ddim",
+    *("sd", "sdxl", "sd3", "flux", "pixart", "pixart-sigma", "sana", "stable-unclip", "lcm"),
+    *("ddpm", "ddim"),
 )
 """One small pipeline of each (pipelines.py)."""
 
@@ -58,6 +53,18 @@ def make_lineage(**changes: Any) -> Lineage:
     return Lineage(**(fields | changes))
 
 
+def as_entry(picture: Picture, path: Path = Path("nowhere.png")) -> Entry:
+    """Return what a library that kept the picture there would say of it."""
+    return Entry(
+        path=path,
+        recipe=picture.recipe,
+        passport=picture.passport,
+        lineage=picture.lineage,
+        pixels_sha256=picture.pixels_sha256,
+        file_sha256="00" * 32,
+    )
+
+
 def make_picture(*, lineage: Lineage | None = None, **changes: Any) -> Picture:
     recipe = make_recipe(**changes)
     random = np.random.default_rng(recipe.seed)
@@ -67,3 +74,15 @@ def make_picture(*, lineage: Lineage | None = None, **changes: Any) -> Picture:
         passport=Passport(seedgrid="0.1.0", torch="2.13.0", device="cpu", threads=2),
         lineage=lineage or make_lineage(),
     )
+
+
+def saved_again(data: bytes, *, pixel: tuple[int, int, int] | None = None) -> bytes:
+    """Save a PNG with another program: all its texts are kept, and perhaps a pixel changed."""
+    target, texts = io.BytesIO(), PngInfo()
+    with Image.open(io.BytesIO(data)) as image:
+        for key, text in image.text.items():
+            texts.add_itxt(key, text)
+        if pixel is not None:
+            image.putpixel((3, 3), pixel)
+        image.save(target, "PNG", pnginfo=texts)
+    return target.getvalue()

@@ -14,6 +14,23 @@ from seedgrid.portable.noise import normal
 
 VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
 
+BETAS = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear"}
+"""The noise of Stable Diffusion's kind of schedule."""
+
+OF_SDXL: dict[str, Any] = {
+    "attention_head_dim": (2, 4),
+    "use_linear_projection": True,
+    "addition_embed_type": "text_time",
+    "addition_time_embed_dim": 8,
+    "transformer_layers_per_block": (1, 2),
+}
+"""What SDXL's denoiser has and Stable Diffusion's has not; Kolors' has it, too."""
+
+
+def flow_euler(**changes: Any) -> Any:
+    """Make the scheduler of flows."""
+    return diffusers.FlowMatchEulerDiscreteScheduler(**({"shift": 3.0} | changes))
+
 
 def seeded(module: Any, seed: int) -> Any:
     """Fill a module with random weights from one generator and put it in evaluation mode."""
@@ -65,27 +82,35 @@ def clip_text(seed: int, *, projection: bool = False, max_tokens: int = 77) -> A
     return seeded(cls(config), seed)
 
 
-def t5_encoder(seed: int, *, width: int = 32) -> Any:
-    """Make a T5 encoder."""
-    config = transformers.T5Config(
-        vocab_size=len(t5_tokenizer()), d_model=width, d_kv=8, d_ff=64, num_layers=2, num_heads=4
+def t5_encoder(seed: int, *, width: int = 32, kind: str = "T5", **changes: int) -> Any:
+    """Make a T5 encoder, or a UMT5."""
+    sizes = {"vocab_size": len(t5_tokenizer()), "num_layers": 2} | changes
+    config = getattr(transformers, f"{kind}Config")(
+        d_model=width, d_kv=8, d_ff=64, num_heads=4, **sizes
     )
-    return seeded(transformers.T5EncoderModel(config), seed)
+    return seeded(getattr(transformers, f"{kind}EncoderModel")(config), seed)
 
 
-def vae(seed: int, *, channels: int = 4, shift: float | None = None) -> Any:
-    """Make an AutoencoderKL that halves the size."""
+def vae(
+    seed: int,
+    *,
+    channels: int = 4,
+    shift: float | None = None,
+    widths: tuple[int, ...] = (16, 32),
+    kind: str = "AutoencoderKL",
+    **changes: Any,
+) -> Any:
+    """Make an AutoencoderKL; each width after the first halves the size."""
     return seeded(
-        diffusers.AutoencoderKL(
-            block_out_channels=(16, 32),
-            in_channels=3,
-            out_channels=3,
-            down_block_types=("DownEncoderBlock2D", "DownEncoderBlock2D"),
-            up_block_types=("UpDecoderBlock2D", "UpDecoderBlock2D"),
+        getattr(diffusers, kind)(
+            block_out_channels=widths,
+            down_block_types=("DownEncoderBlock2D",) * len(widths),
+            up_block_types=("UpDecoderBlock2D",) * len(widths),
             latent_channels=channels,
-            norm_num_groups=8,
+            norm_num_groups=widths[0] // 2,
             sample_size=64,
-            shift_factor=shift,
+            **({} if shift is None else {"shift_factor": shift}),
+            **changes,
         ),
         seed,
     )

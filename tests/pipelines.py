@@ -15,15 +15,24 @@ import diffusers
 import transformers
 from modern_pipelines import MODERN
 from pipeline_parts import (
+    BETAS,
+    OF_SDXL,
     VOCABULARY,
     clip_text,
     clip_tokenizer,
+    flow_euler,
     seeded,
     t5_encoder,
     t5_tokenizer,
     text_unet,
     vae,
 )
+
+UNCHECKED: dict[str, Any] = {
+    "safety_checker": None,
+    "feature_extractor": None,
+    "requires_safety_checker": False,
+}
 
 
 def build(name: str) -> Any:
@@ -46,8 +55,6 @@ def pixel_unet(seed: int) -> Any:
             layers_per_block=1,
             norm_num_groups=8,
             sample_size=32,
-            in_channels=3,
-            out_channels=3,
             down_block_types=("DownBlock2D", "AttnDownBlock2D"),
             up_block_types=("AttnUpBlock2D", "UpBlock2D"),
         ),
@@ -57,15 +64,8 @@ def pixel_unet(seed: int) -> Any:
 
 def ddim_scheduler(**changes: Any) -> Any:
     """Make the scheduler of Stable Diffusion's kind of schedule."""
-    config: dict[str, Any] = {
-        "beta_start": 0.00085,
-        "beta_end": 0.012,
-        "beta_schedule": "scaled_linear",
-        "clip_sample": False,
-        "set_alpha_to_one": False,
-        "steps_offset": 1,
-    }
-    return diffusers.DDIMScheduler(**(config | changes))
+    config = {"clip_sample": False, "set_alpha_to_one": False, "steps_offset": 1}
+    return diffusers.DDIMScheduler(**BETAS, **config, **changes)
 
 
 def stable_diffusion(**scheduler: Any) -> Any:
@@ -76,37 +76,22 @@ def stable_diffusion(**scheduler: Any) -> Any:
         tokenizer=clip_tokenizer(),
         unet=text_unet(3),
         scheduler=ddim_scheduler(**scheduler),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
+        **UNCHECKED,
     )
 
 
 def stable_diffusion_xl() -> Any:
     """Build Stable Diffusion XL's shape: two text encoders, sizes as an input."""
-    unet = text_unet(
-        5,
-        attention_head_dim=(2, 4),
-        use_linear_projection=True,
-        addition_embed_type="text_time",
-        addition_time_embed_dim=8,
-        transformer_layers_per_block=(1, 2),
-        projection_class_embeddings_input_dim=80,
-        cross_attention_dim=64,
-    )
+    sizes = {"projection_class_embeddings_input_dim": 80, "cross_attention_dim": 64}
     return diffusers.StableDiffusionXLPipeline(
         vae=vae(6),
         text_encoder=clip_text(7),
         text_encoder_2=clip_text(8, projection=True),
         tokenizer=clip_tokenizer(),
         tokenizer_2=clip_tokenizer(),
-        unet=unet,
+        unet=text_unet(5, **OF_SDXL, **sizes),
         scheduler=diffusers.EulerDiscreteScheduler(
-            beta_start=0.00085,
-            beta_end=0.012,
-            beta_schedule="scaled_linear",
-            steps_offset=1,
-            timestep_spacing="leading",
+            **BETAS, steps_offset=1, timestep_spacing="leading"
         ),
         add_watermarker=False,
     )
@@ -116,7 +101,6 @@ def stable_diffusion_3() -> Any:
     """Build Stable Diffusion 3's shape: two CLIP encoders, T5, a transformer, a flow."""
     transformer = diffusers.SD3Transformer2DModel(
         sample_size=32,
-        patch_size=2,
         in_channels=8,
         num_layers=2,
         attention_head_dim=8,
@@ -128,7 +112,7 @@ def stable_diffusion_3() -> Any:
     )
     return diffusers.StableDiffusion3Pipeline(
         transformer=seeded(transformer, 9),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
+        scheduler=flow_euler(),
         vae=vae(10, channels=8, shift=0.06),
         text_encoder=clip_text(11, projection=True),
         tokenizer=clip_tokenizer(),
@@ -142,7 +126,6 @@ def stable_diffusion_3() -> Any:
 def flux() -> Any:
     """Build Flux's shape: CLIP and T5, packed latents, guidance as an input."""
     transformer = diffusers.FluxTransformer2DModel(
-        patch_size=1,
         in_channels=16,
         num_layers=1,
         num_single_layers=1,
@@ -155,7 +138,7 @@ def flux() -> Any:
     )
     return diffusers.FluxPipeline(
         transformer=seeded(transformer, 14),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0, use_dynamic_shifting=True),
+        scheduler=flow_euler(use_dynamic_shifting=True),
         vae=vae(15, channels=4, shift=0.1),
         text_encoder=clip_text(16),
         tokenizer=clip_tokenizer(),
@@ -169,15 +152,10 @@ def pixart() -> Any:
     transformer = diffusers.PixArtTransformer2DModel(
         sample_size=16,
         num_layers=2,
-        patch_size=2,
         attention_head_dim=8,
         num_attention_heads=4,
         caption_channels=32,
-        in_channels=4,
         cross_attention_dim=32,
-        out_channels=8,
-        norm_type="ada_norm_single",
-        norm_eps=1e-6,
         use_additional_conditions=False,
     )
     return diffusers.PixArtAlphaPipeline(
@@ -191,21 +169,13 @@ def pixart() -> Any:
 
 def pixart_sigma() -> Any:
     """Build PixArt Sigma's shape: PixArt with another table of sizes."""
-    alpha = pixart()
-    return diffusers.PixArtSigmaPipeline(
-        transformer=alpha.transformer,
-        scheduler=alpha.scheduler,
-        vae=alpha.vae,
-        text_encoder=alpha.text_encoder,
-        tokenizer=alpha.tokenizer,
-    )
+    return diffusers.PixArtSigmaPipeline(**pixart().components)
 
 
 def sana_transformer(seed: int, **changes: Any) -> Any:
     """Make Sana's transformer."""
     return seeded(
         diffusers.SanaTransformer2DModel(
-            patch_size=1,
             in_channels=4,
             out_channels=4,
             num_layers=1,
@@ -243,7 +213,6 @@ def sana() -> Any:
         bos_token_id=2,
     )
     autoencoder = diffusers.AutoencoderDC(
-        in_channels=3,
         latent_channels=4,
         attention_head_dim=2,
         encoder_block_types=("ResBlock", "EfficientViTBlock"),
@@ -256,12 +225,10 @@ def sana() -> Any:
         decoder_layers_per_block=(1, 1),
         downsample_block_type="conv",
         upsample_block_type="interpolate",
-        decoder_norm_types="rms_norm",
-        decoder_act_fns="silu",
     )
     return diffusers.SanaPipeline(
         transformer=sana_transformer(26),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=7.0),
+        scheduler=flow_euler(shift=7.0),
         vae=seeded(autoencoder, 27),
         text_encoder=seeded(transformers.Gemma2Model(config), 28),
         tokenizer=tokenizer,
@@ -315,15 +282,8 @@ def latent_consistency() -> Any:
         text_encoder=clip_text(22),
         tokenizer=clip_tokenizer(),
         unet=text_unet(23, time_cond_proj_dim=32),
-        scheduler=diffusers.LCMScheduler(
-            beta_start=0.00085,
-            beta_end=0.012,
-            beta_schedule="scaled_linear",
-            set_alpha_to_one=True,
-        ),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
+        scheduler=diffusers.LCMScheduler(**BETAS),
+        **UNCHECKED,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pictures import as_entry
+
 from seedgrid.core.picture import Entry, Lineage, Picture
 from seedgrid.core.recipe import Recipe
 
@@ -30,14 +32,7 @@ class MemoryStore:
         self.may_save.wait()
         if self.error is not None:
             raise self.error
-        entry = Entry(
-            path=Path(f"/nowhere/{picture.lineage.picture_id}.png"),
-            recipe=picture.recipe,
-            passport=picture.passport,
-            lineage=picture.lineage,
-            pixels_sha256=picture.pixels_sha256,
-            file_sha256="0" * 64,
-        )
+        entry = as_entry(picture, Path(f"/nowhere/{picture.lineage.picture_id}.png"))
         self.pictures[entry.id] = picture
         self.entries.append(entry)
         return entry

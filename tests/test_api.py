@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
+from pictures import saved_again
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 from reports import report_for
 from serving import serve
 
@@ -81,12 +81,8 @@ def test_recipe_and_verify_read_a_file(client: Client, tmp_path: Path) -> None:
     record = client.predict(handle_file(picture), api_name="/recipe")
     assert record["recipe"] == records[0]["recipe"]
     assert client.predict(handle_file(picture), api_name="/verify")["verdict"] == "identical"
-    with Image.open(picture) as image:
-        texts = PngInfo()
-        for key, text in image.text.items():
-            texts.add_itxt(key, text)
-        image.putpixel((3, 3), (1, 2, 3))
-        image.save(tmp_path / "edited.png", pnginfo=texts)
+    edited = saved_again(Path(picture).read_bytes(), pixel=(1, 2, 3))
+    (tmp_path / "edited.png").write_bytes(edited)
     edited = client.predict(handle_file(str(tmp_path / "edited.png")), api_name="/verify")
     assert (edited["verdict"], edited["differing_pixels"]) == ("altered", 1)
 

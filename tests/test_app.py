@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import run_python
+from refusing import refused
 
-import app
 from seedgrid.core.errors import ModelError
 from seedgrid.core.request import Request
 from seedgrid.diffusion.deferred import InstalledBackend
@@ -20,8 +19,6 @@ from seedgrid.studio import Studio
 from seedgrid.studio.resolving import check_offered
 from seedgrid.web import launch
 from seedgrid.web.state.model_options import offered
-
-ROOT = Path(app.__file__).parent
 
 
 def test_a_taken_port_gives_the_next_one() -> None:
@@ -56,10 +53,7 @@ def test_an_ipv6_address_is_an_address(host: str) -> None:
 )
 def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: str) -> None:
     """The command says what is wrong and does not start."""
-    done = subprocess.run(
-        [sys.executable, ROOT / "app.py", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = run_python("app.py", *arguments, code=2)
     assert word in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
@@ -73,15 +67,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         # modules apart under that, or waits for ever for one.
         "from seedgrid.core.process import leave; leave(0)"
     )
-    environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=environment,
-    )
+    done = run_python("-c", code, env=os.environ | {"SPACE_ID": "someone/seedgrid"})
     assert done.stdout.split() == ["GuardedServer", "VisitorLibraries", "InstalledBackend"]
 
 
@@ -104,10 +90,8 @@ import seedgrid.web.launch
 @pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])
 def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
     """Strangers cannot ask what lies on the server's disk: a path is refused unread."""
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "model_not_offered", match="bundled"):
         InstalledBackend().card(model)
-    assert caught.value.code == "model_not_offered"
-    assert "bundled" in str(caught.value)
 
 
 def test_a_picture_from_elsewhere_brings_no_other_model(
@@ -120,9 +104,8 @@ def test_a_picture_from_elsewhere_brings_no_other_model(
         (own,) = studio.resolve(Request(prompt="a fox", seeds=(0,)))
         check_offered([own], studio.card)
         other = own.model.model_copy(update={"id": "someone/else"})
-        with pytest.raises(ModelError) as caught:
+        with refused(ModelError, "model_not_offered"):
             check_offered([own, own.replace(model=other)], studio.card)
-    assert caught.value.code == "model_not_offered"
 
 
 def test_a_public_page_lists_what_it_offers_by_name(

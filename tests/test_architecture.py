@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 SOURCES = sorted([*(ROOT / "seedgrid").rglob("*.py"), ROOT / "app.py"])
 TOOLS = sorted((ROOT / "tools").rglob("*.py"))
 
@@ -134,10 +132,7 @@ def test_importing_needs_no_torch() -> None:
         "import sys, seedgrid, seedgrid.cli, seedgrid.library, app, seedgrid.web.launch; "
         "print(','.join(m for m in ('torch', 'diffusers', 'transformers') if m in sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == ""
+    assert run_python("-c", code).stdout.strip() == ""
 
 
 FORBIDDEN = {

@@ -6,13 +6,13 @@ import contextvars
 import inspect
 import json
 import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from command import run_python
 from painting import PLACEMENT
+from refusing import refused
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core import variables
@@ -38,7 +38,6 @@ from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.launch import _lent
 
-ROOT = Path(__file__).parent.parent
 SOON_S = 60.0
 WHO = contextvars.ContextVar("who", default="nobody")
 
@@ -134,9 +133,8 @@ def test_a_place_that_changed_is_not_believed(
     backend.prepare(recipes[0], Placement())
     passport = painter.prepare(recipes[0], Placement()).model_copy(update={"device": "other"})
     monkeypatch.setattr(painter, "prepare", lambda *_: passport)
-    with pytest.raises(RunError) as caught:
+    with refused(RunError, "remote_changed"):
         backend.paint(recipes, Placement(), Unwatched())
-    assert caught.value.code == "remote_changed"
     assert backend.prepare(recipes[0], Placement()) == passport
 
 
@@ -201,19 +199,9 @@ def test_what_is_no_cluster_is_said(text: str) -> None:
 
 
 @pytest.mark.sweep
-def test_the_fork_that_spaces_makes_gives_the_very_bits(
-    model_folder: Callable[[str], Path],
-) -> None:
+def test_the_fork_that_spaces_makes_gives_the_very_bits(sd: Path) -> None:
     """The real package lends it, with a lender of ours; its passport is the picture's."""
-    folder = model_folder("sd")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", ROOT / "tests" / "zero_gpu.py", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-W", "ignore", "tests/zero_gpu.py", sd)
     told = json.loads(done.stdout.splitlines()[-1])
     recipes = [Recipe.model_validate_json(each) for each in told["recipes"]]
     own = DeferredBackend()

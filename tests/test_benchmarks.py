@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +15,14 @@ from tools.benchmarks.plain import PlainScript
 
 
 @pytest.mark.sweep
-def test_both_sides_paint_the_same_pictures(
-    model_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_both_sides_paint_the_same_pictures(sd: Path, tmp_path: Path) -> None:
     """What is timed is the same work: the plain script's files equal SeedGrid's, bit for bit."""
-    model = model_folder("sd")
-    script = PlainScript(model, tmp_path / "plain", threads=1)
+    script = PlainScript(sd, tmp_path / "plain", threads=1)
     settings = {"width": 32, "height": 32, "num_inference_steps": 2, "guidance_scale": 5.0}
     script.paint(["a red fox"] * 4, range(4), **settings)
     placement = Placement(previews=False, threads=1)
-    with Studio(str(model), tmp_path / "library", placement=placement) as studio:
-        grid = studio.grid(
-            "a red fox",
-            width=32,
-            height=32,
-            num_inference_steps=2,
-            guidance_scale=5.0,
-            scheduler="DDIM",
-        )
+    with Studio(str(sd), tmp_path / "library", placement=placement) as studio:
+        grid = studio.grid("a red fox", scheduler="DDIM", **settings)
         for number, picture in enumerate(grid):
             with Image.open(tmp_path / "plain" / f"{number}.png") as image:
                 np.testing.assert_array_equal(np.asarray(image), np.asarray(picture.image))

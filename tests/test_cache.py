@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pydantic import BaseModel
 
@@ -17,16 +15,13 @@ from seedgrid.storage.cache import (
     remember_value,
 )
 
+pytestmark = pytest.mark.usefixtures("forgetful")
+
 MAX_VALUES = 8
 
 
 class Found(BaseModel):
     number: int
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
 
 
 def test_of_very_many_values_the_longest_known_are_forgotten(

@@ -24,10 +24,10 @@ SMALL = {"width": 64, "height": 64, "num_inference_steps": 2}
 
 
 @pytest.fixture
-def model(model_folder: Callable[[str], Path], tmp_path: Path) -> Path:
+def model(sd: Path, tmp_path: Path) -> Path:
     """A copy that may be spoilt."""
     # Places are remembered by name: each test has one of its own.
-    return Path(shutil.copytree(model_folder("sd"), tmp_path / f"soon other {tmp_path.name}"))
+    return Path(shutil.copytree(sd, tmp_path / f"soon other {tmp_path.name}"))
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def studio(painter: DiffusersBackend, model: Path, tmp_path: Path) -> Iterator[S
 
 
 @pytest.fixture(scope="module")
-def any_lora(model_folder: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_lora(model_folder("sd"), tmp_path_factory.mktemp("lora") / "any.safetensors")
+def any_lora(sd: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_lora(sd, tmp_path_factory.mktemp("lora") / "any.safetensors")
 
 
 @pytest.fixture

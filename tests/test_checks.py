@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from gates import HeldBackend
+from gates import GatedBackend
 from reports import report_for
 
 from seedgrid.core.errors import RunCancelled
@@ -25,18 +22,15 @@ from seedgrid.studio import Studio
 from seedgrid.web.answers import make_answers
 from seedgrid.web.state.lock_badge import LockBadge
 
+pytestmark = pytest.mark.usefixtures("forgetful")
 ME = {"visitor": "0" * 32}
 SOON_S = 120.0
 
 
-class ProbingBackend(HeldBackend):
+class ProbingBackend(GatedBackend):
     """Proves every lock, and remembers as the real one does."""
 
-    def __init__(self) -> None:
-        self.may_paint = threading.Event()
-        self.may_paint.set()
-        super().__init__(lambda _recipes, _number: self.may_paint.is_set())
-        self.num_probes = 0
+    num_probes = 0
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         if watch.cancelled:
@@ -63,21 +57,8 @@ def backend() -> ProbingBackend:
 
 
 @pytest.fixture
-def studio(
-    tmp_path: Path, backend: ProbingBackend, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Studio]:
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "library"
-    with Studio(library=folder, backend=backend, placement=Placement()) as studio:
-        yield studio
-
-
-@pytest.fixture
 def entry(studio: Studio) -> Entry:
-    run = studio.start_grid(
-        Request(prompt="a fox", seeds=(5,), width=64, height=64, num_inference_steps=4)
-    )
-    return run.result()[0]
+    return studio.grid("a fox", "5", width=64, height=64, num_inference_steps=4)[0]
 
 
 def test_a_picture_is_found_identical(studio: Studio, entry: Entry) -> None:
@@ -150,12 +131,12 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
         Request(prompt="a fox", seeds=(7,), width=64, height=64, num_inference_steps=1)
     )
     first.result(SOON_S)
-    backend.may_paint.clear()
+    backend.may_go.clear()
     blocker = studio.start_grid(Request(prompt="busy", seeds=(1,), width=64, height=64))
     next(event for event in blocker.events(SOON_S) if isinstance(event, Started))
     badge.consider(first)
     studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")
-    backend.may_paint.set()
+    backend.may_go.set()
     blocker.result(SOON_S)
     studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0

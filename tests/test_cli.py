@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command import SMALL, rows
+from command import ROOT, SMALL, rows, run_python
 
 from seedgrid.cli import main
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.testing.fake import FakeBackend, Fault
-
-ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.usefixtures("library_folder")
 
@@ -56,12 +53,7 @@ def test_refine_takes_a_file_or_an_id(capsys: pytest.CaptureFixture[str], tmp_pa
     (parent,) = rows(capsys.readouterr().out)
     assert main(["refine", parent["path"], "--json"]) == 0
     children = rows(capsys.readouterr().out)
-    assert [c["change"] for c in children] == [
-        ", highly realistic",
-        ", artsy",
-        ", trending",
-        ", colorful",
-    ]
+    assert [c["change"] for c in children] == list(GUIDE_SUFFIXES)
     assert {(c["seed"], c["parent_id"]) for c in children} == {(9, parent["picture_id"])}
     arguments = ["--vary", "in snow", "--vary", ", red", "--prompt", "a cat", "--json"]
     assert main(["refine", parent["picture_id"][:10], *arguments]) == 0
@@ -86,16 +78,11 @@ def test_a_matrix_and_its_sheet(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["grid", ""], "prompt is empty"),
         (["grid"], "Missing argument"),
         (["grid", "a", "--seeds", "-1"], "-1 is out of range"),
-        (["grid", "a", "--seeds", "abc"], "“abc”"),
         (["grid", "a", "--size", "7"], "7x7"),
-        (["grid", "a", "--size", "100000x100000"], "100000x100000"),
         (["grid", "a", "--steps", "0"], "“0” is no number of steps"),
         (["grid", "a", "--steps", "many"], "--steps"),
         (["grid", "a", "--guidance", "1e38"], "1e+38"),
-        (["grid", "a", "--width", "3"], "Lock width 3"),
-        (["grid", "a", "--dtype", "int9"], "“int9”"),
         (["grid", "a", "--scheduler", "Magic"], "“Magic”"),
-        (["grid", "a", "--determinism", "maybe"], "“maybe”"),
         (["grid", "a", "--model", "/no/such/model"], "/no/such/model"),
         (["grid", "a", "--model", "no/such-model"], "no/such-model"),
         (["grid", "a\x00b"], "U+0000"),
@@ -104,7 +91,6 @@ def test_a_matrix_and_its_sheet(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["refine", "/no/such.png"], "/no/such.png"),
         (["refine", "README.md"], "no picture that SeedGrid reads"),
         (["matrix", "a", "b"], "--seeds"),
-        (["diff", "/no/such.png", "/no/such.png"], "/no/such.png"),
         (["models", "--download", "not a hub id"], "not a hub id"),
         (["bogus"], "bogus"),
     ],
@@ -141,8 +127,7 @@ def test_bad_input_needs_no_torch() -> None:
         "    assert main(['grid', *wrong]) == 2\n"
         "assert 'torch' not in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_python("-c", code)
 
 
 def test_a_failure_exits_1(fake: FakeBackend, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,17 +144,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a command the help is shown; every command of the contract is in it."""
     assert main([]) == 0
     text = capsys.readouterr().out
-    for command in (
-        "ui",
-        "grid",
-        "refine",
-        "matrix",
-        "show",
-        "diff",
-        "library",
-        "models",
-        "doctor",
-    ):
+    painting, looking = ("ui", "grid", "refine", "matrix"), ("show", "diff", "library")
+    for command in (*painting, *looking, "models", "doctor"):
         assert f"\n  {command} " in text
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("seedgrid ")

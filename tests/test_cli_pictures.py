@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import SMALL, rows
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
+from pictures import saved_again
 
 from seedgrid.cli import main
 from seedgrid.formats import png
@@ -118,21 +115,10 @@ def test_verify_says_what_became_of_pictures(
     assert main(["verify", str(sheets)]) == 2, "nothing was verified, so nothing holds"
     capsys.readouterr()
     path = Path(grid[0]["path"])
-    path.write_bytes(_with_one_pixel_changed(path))
+    path.write_bytes(saved_again(path.read_bytes(), pixel=(1, 2, 3)))
     assert main(["verify", str(path), grid[1]["picture_id"]]) == 1
     words = capsys.readouterr().out.split()
     assert (words[0], "identical" in words) == ("altered", True)
-
-
-def _with_one_pixel_changed(path: Path) -> bytes:
-    record, pixels = png.read(path), png.read_pixels(path)
-    pixels[0, 0, 0] ^= 1
-    image, buffer, texts = Image.fromarray(pixels), io.BytesIO(), PngInfo()
-    for key, text in png.read_texts(path).items():
-        texts.add_itxt(key, text)
-    image.save(buffer, "PNG", pnginfo=texts)
-    assert png.read(buffer.getvalue()) == record
-    return buffer.getvalue()
 
 
 @pytest.mark.usefixtures("fake")
@@ -173,11 +159,9 @@ def test_import_takes_pictures_in(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert capsys.readouterr().err.count("\n") == 2
 
 
-def test_probe_proves_the_lock(
-    capsys: pytest.CaptureFixture[str], model_folder: Callable[[str], Path]
-) -> None:
+def test_probe_proves_the_lock(capsys: pytest.CaptureFixture[str], sd: Path) -> None:
     """The lock holds here at the default width on a real pipeline; the answer is remembered."""
-    arguments = ["probe", "--model", str(model_folder("sd")), "--size", "32", "--json"]
+    arguments = ["probe", "--model", str(sd), "--size", "32", "--json"]
     assert main(arguments) == 0
     (report,) = rows(capsys.readouterr().out)
     assert (report["holds"], report["tested_width"]) == (True, 4)

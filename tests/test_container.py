@@ -9,13 +9,12 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import httpx
 import pytest
+from command import run_python
 from serving import serve_process
 
 from seedgrid.core.variables import VARIABLES
@@ -91,11 +90,7 @@ def test_the_address_comes_from_the_environment(
     """A container says where to listen without an argument."""
     monkeypatch.setenv("SEEDGRID_HOST", "192.0.2.1")
     monkeypatch.setenv("SEEDGRID_PORT", "7999")
-    done = subprocess.run(
-        [sys.executable, *program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "192.0.2.1:7999" in done.stderr
+    assert "192.0.2.1:7999" in run_python(*program, code=2).stderr
 
 
 def test_health_says_how_it_is_until_it_is_stopped_gracefully(tmp_path: Path) -> None:

@@ -67,9 +67,8 @@ def encodings(counts: Counter[str]) -> int:
 @pytest.mark.parametrize(
     "name", rest_swept(["sd", "sdxl", "sd3", "flux", "pixart"], ["sd", "flux"])
 )
-def test_known_words_are_not_encoded_again(model_folder: Callable[[str], Path], name: str) -> None:
+def test_known_words_are_not_encoded_again(folder: Path, name: str) -> None:
     """The second time no text encoder runs, and the pictures are the same to the bit."""
-    folder = model_folder(name)
     backend = DiffusersBackend()
     recipes = recipes_for(backend, folder, negative_prompt="fog" if name != "flux" else "")
     first = paint(backend, recipes)
@@ -81,13 +80,11 @@ def test_known_words_are_not_encoded_again(model_folder: Callable[[str], Path], 
 
 
 @pytest.mark.parametrize("num_pictures", [1, 3, 4])
-def test_a_batch_costs_the_same_whatever_is_wanted(
-    model_folder: Callable[[str], Path], num_pictures: int
-) -> None:
+def test_a_batch_costs_the_same_whatever_is_wanted(sd: Path, num_pictures: int) -> None:
     """One call of the denoiser a step, one of the encoder a prompt list; four are decoded once."""
     backend = DiffusersBackend()
-    known_kind(model_folder("sd"))
-    recipes = recipes_for(backend, model_folder("sd"))[:num_pictures]
+    known_kind(sd)
+    recipes = recipes_for(backend, sd)[:num_pictures]
     backend.prepare(recipes[0], PLACEMENT)
     with counted(backend) as counts:
         paint(backend, recipes)
@@ -95,19 +92,14 @@ def test_a_batch_costs_the_same_whatever_is_wanted(
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_previews_are_made_where_they_are_wanted(
-    model_folder: Callable[[str], Path], tmp_path: Path, wanted: bool
-) -> None:
-    """A script without a screen pays for none: no picture of noise or step, no decode to learn.
-
-    Once the worker forgot to ask, and every grid from the command line drew pictures for nobody.
-    """
+def test_previews_are_made_where_they_are_wanted(sd: Path, tmp_path: Path, wanted: bool) -> None:
+    """A script without a screen pays for none: no picture of noise or step, no decode to learn."""
     placement = Placement(device="cpu", threads=1, previews=wanted)
     counts: Counter[str] = Counter()
     small = {"num_inference_steps": 3, "width": 32, "height": 32}
-    with Studio(str(model_folder("sd")), tmp_path / "before", placement=placement) as studio:
+    with Studio(str(sd), tmp_path / "before", placement=placement) as studio:
         studio.grid("a red fox", **small)  # The first of its kind is decoded twice, to compare.
-    with Studio(str(model_folder("sd")), tmp_path, placement=placement) as studio:
+    with Studio(str(sd), tmp_path, placement=placement) as studio:
         studio.engine.warm(studio.model)
         studio.engine.submit_task(lambda _: None).result()
         assert isinstance(studio.backend, DeferredBackend)

@@ -16,11 +16,7 @@ from sweeping import rest_swept
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.shortcuts import PairedDecoding
 
-
-@pytest.fixture(autouse=True)
-def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing was proven before."""
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 
 class Vae:

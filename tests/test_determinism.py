@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -50,26 +51,15 @@ def test_off_touches_nothing() -> None:
         assert in_force() == before
 
 
-def set_warn_only() -> None:
-    torch.use_deterministic_algorithms(True, warn_only=True)
-
-
-def set_tf32_by_its_older_name() -> None:
-    torch.backends.cudnn.allow_tf32 = False
-
-
-def set_precision_by_its_newer_name() -> None:
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("level", ["off", "seeded", "strict"])
 @pytest.mark.parametrize(
     "prepare",
     [
-        set_warn_only,
-        set_tf32_by_its_older_name,
-        set_precision_by_its_newer_name,
+        partial(torch.use_deterministic_algorithms, True, warn_only=True),
+        partial(setattr, torch.backends.cudnn, "allow_tf32", False),  # By its older name.
+        partial(setattr, torch.backends.mkldnn.matmul, "fp32_precision", "bf16"),
     ],
+    ids=["warn only", "TF32", "precision"],
 )
 def test_every_switch_is_put_back(prepare: Callable[[], None], level: Any) -> None:
     """Whatever a user had set is set again afterwards, also after an error."""

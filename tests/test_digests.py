@@ -9,12 +9,9 @@ import pytest
 
 from seedgrid.models.digests import files_digest
 
+pytestmark = pytest.mark.usefixtures("forgetful")
+
 SIZE = (1 << 20) + 8
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from command import run_python
 from diffusers import AutoencoderKL
 from painting import recipes_for
 from stores import MakeRecipes
@@ -76,7 +75,7 @@ def test_past_the_last_rung_it_is_an_error_and_the_next_run_is_as_usual(
 
 
 def test_what_was_decoded_one_by_one_is_verified_so(
-    tmp_path: Path, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real model that cannot decode two pictures at once: the passport says what was done."""
     true = AutoencoderKL._decode
@@ -87,7 +86,7 @@ def test_what_was_decoded_one_by_one_is_verified_so(
         return true(vae, latents, *args, **named)
 
     monkeypatch.setattr(AutoencoderKL, "_decode", only_one)
-    folder, placement = str(model_folder("sd")), Placement(threads=1, previews=False)
+    folder, placement = str(sd), Placement(threads=1, previews=False)
     with Studio(folder, tmp_path / "library", placement=placement) as studio:
         recipes = recipes_for(DiffusersBackend(), Path(folder), num_inference_steps=2)
         run = studio.engine.submit(plan_grid(recipes), owner="somebody", library=studio.library)
@@ -132,13 +131,6 @@ print(json.dumps([each for each in found if each]))
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts so on Linux only")
 def test_whatever_torch_says_without_memory_is_understood() -> None:
     """A real limit on a process: oneDNN "could not create a primitive", which was a refusal."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", STARVED],
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(run_python("-W", "ignore", "-c", STARVED).stdout)
     assert found
     assert [said for said, is_understood in found if not is_understood] == []

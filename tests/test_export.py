@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pictures import make_lineage, make_picture
+from pictures import as_entry, make_lineage, make_picture
+from refusing import refused
 
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry, Picture
@@ -88,10 +89,7 @@ def write_script(folder: Path, entries: Sequence[Entry]) -> Path:
 
 @pytest.mark.sweep
 def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
-    backend: DiffusersBackend,
-    library: Library,
-    model_folder: Callable[[str], Path],
-    tmp_path: Path,
+    backend: DiffusersBackend, library: Library, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Prompts and none, negatives and none, odd sizes of batch, schedulers that draw again.
 
@@ -149,17 +147,6 @@ def test_the_script_knows_what_the_backend_knows_of_families() -> None:
     families = [family_of(name) for name in FAMILIES]
     assert names["SIZES_WITH_BINS"] == {each.pipeline: each.bins for each in families if each.bins}
     assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.alone}
-
-
-def as_entry(picture: Picture) -> Entry:
-    return Entry(
-        path=Path("nowhere.png"),
-        recipe=picture.recipe,
-        passport=picture.passport,
-        lineage=picture.lineage,
-        pixels_sha256=picture.pixels_sha256,
-        file_sha256="00" * 32,
-    )
 
 
 def test_requirements_are_pinned_to_what_computed() -> None:
@@ -239,10 +226,9 @@ def test_a_bundle_is_whole_or_not_there(library: Library, tmp_path: Path) -> Non
     entries = [library.add(make_picture(seed=seed)) for seed in range(2)]
     entries[1].path.unlink()
 
-    with pytest.raises(LibraryError) as caught:
+    with refused(LibraryError, "picture_lost"):
         bundles.write_bundle(entries, tmp_path / "art.zip")
 
-    assert caught.value.code == "picture_lost"
     assert [path.name for path in tmp_path.iterdir()] == ["library"]
 
 
@@ -252,9 +238,8 @@ def test_what_cannot_be_exported_is_told() -> None:
         ([], "export_nothing"),
         ([as_entry(make_picture(scheduler="Nonsense"))], "scheduler_unknown"),
     ):
-        with pytest.raises(InputError) as caught:
+        with refused(InputError, code):
             single.script(entries)
-        assert caught.value.code == code
 
 
 def test_the_script_names_nothing_of_ours() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,17 @@ import pytest
 import torch
 from diffusers.pipelines.hunyuan_image.pipeline_hunyuanimage import extract_glyph_text
 from modern_pipelines import MODERN
-from painting import PLACEMENT, SilentWatch, check_reproduced, one_thread, paint, recipes_for
+from painting import PLACEMENT, check_script_reproduced, one_thread, paint, recipes_for
 from PIL import Image
+from refusing import refused
 from sweeping import rest_swept
 from test_loras import make_lora
+from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Recipe
 from seedgrid.core.way import steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export.script import script
 from seedgrid.models import catalogue, registry
 from seedgrid.models.cards import make_card
 from seedgrid.models.families import family_of
@@ -52,13 +53,13 @@ LONG = " ".join(["an enormous landscape with foxes"] * 12)  # 400 bytes, which a
 @pytest.mark.parametrize("dtype", rest_swept(("float32", "bfloat16"), ("bfloat16",)))
 @pytest.mark.parametrize("name", LOCKED)
 def test_neighbours_words_of_any_length_reach_no_bit(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, dtype: str
 ) -> None:
     """Beside longer words, shorter ones and none, in any slot, a picture stays itself.
 
     Plain diffusers pads to the longest of a batch: in bfloat16 3,807 of 12,288 bytes differed.
     """
-    recipes = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    recipes = recipes_for(painter, folder, dtype=dtype, num_inference_steps=2)
     cell, *others = recipes
     alone = paint(painter, [cell] * 4)[2]
     for words in ((LONG, "x", LONG), ("", "fox", "a red fox!"), ("", LONG, "")):
@@ -121,10 +122,9 @@ def call_arguments(pipeline: Any, recipes: Sequence[Recipe]) -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", EACH)
 def test_a_picture_is_that_of_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, dtype: str
 ) -> None:
     """Bit for bit; where words are read alone, of the call with `prompt_embeds`."""
-    folder = model_folder(name)
     recipes = recipes_for(painter, folder, ("a fox", "a cow", "a hen", "a dog"), dtype=dtype)
     recipes = recipes[: recipes[0].lock_width]
     ours = paint(painter, recipes)
@@ -139,26 +139,20 @@ def test_a_picture_is_that_of_the_plain_call(
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_the_exported_script_needs_diffusers_alone(
-    model_folder: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_the_exported_script_needs_diffusers_alone(folder: Path, tmp_path: Path, name: str) -> None:
     """In a new process, words of unequal lengths and all; verify says identical there, too."""
-    folder = model_folder(name)
     size = {} if name == "hidream" else {"width": 64, "height": 64}
     with Studio(str(folder), library=tmp_path / "library", placement=PLACEMENT) as studio:
         grid = studio.grid("a red fox", "0-1", num_inference_steps=2, **size)
         round_two = studio.refine(grid[1], [f", {LONG}", ", artsy"])
         entries = [*grid, *round_two]
-        (tmp_path / "reproduce.py").write_text(script(entries), encoding="utf-8")
-    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
+    check_script_reproduced(entries, tmp_path, folder)
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_previews_stop_and_negative_words(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_previews_stop_and_negative_words(painter: DiffusersBackend, folder: Path) -> None:
     """Each step shows four pictures, Stop is heard at a step, negative words change the picture."""
-    recipes = recipes_for(painter, model_folder(name), num_inference_steps=2)
+    recipes = recipes_for(painter, folder, num_inference_steps=2)
     watch = SilentWatch(with_previews=True)
     painter.prepare(recipes[0], PLACEMENT)
     width = recipes[0].lock_width
@@ -168,17 +162,16 @@ def test_previews_stop_and_negative_words(
     assert len(watch.noises[0]) == width
     with pytest.raises(RunCancelled):
         painter.paint(recipes[:width], PLACEMENT, SilentWatch(stop_after=1))
-    if painter.card(str(model_folder(name))).has_negative_prompt:
+    if painter.card(str(folder)).has_negative_prompt:
         without = recipes[0].replace(negative_prompt="dull, blurry")
         assert not np.array_equal(paint(painter, [without])[0], pictures[0])
 
 
 @pytest.mark.parametrize("name", LOCKED)
 def test_a_picture_is_held_and_spread_whatever_is_beside_it(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """Words and pictures may be lists; what is not remembered of the way is painted again."""
-    folder = model_folder(name)
     parents = recipes_for(painter, folder, ["a red fox"] * 4, num_inference_steps=4)
     grid = paint(painter, parents)
     words = (parents[2].replace(prompt=f"a red fox{line}") for line in (", neon", LONG))
@@ -193,11 +186,9 @@ def test_a_picture_is_held_and_spread_whatever_is_beside_it(
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", EACH)
-def test_the_probe_finds_no_leak(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
-) -> None:
+def test_the_probe_finds_no_leak(painter: DiffusersBackend, folder: Path, dtype: str) -> None:
     """Its poisoned neighbours reach nothing at the width that the family has."""
-    (recipe, *_) = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    (recipe, *_) = recipes_for(painter, folder, dtype=dtype, num_inference_steps=2)
     assert painter.probe(recipe, PLACEMENT, SilentWatch()).holds
 
 
@@ -219,27 +210,23 @@ def test_what_does_not_paint_from_words_is_refused_with_what_it_is(
 ) -> None:
     """One sentence: what it is, and what to do; no list of class names."""
     (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": name}))
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, code) as caught:
         _ = registry.find(str(tmp_path)).card
-    assert caught.value.code == code
     assert name in str(caught.value)
     assert "StableDiffusionPipeline" not in str(caught.value)
 
 
-def test_a_folder_that_is_not_what_it_says_is_refused(
-    model_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_folder_that_is_not_what_it_says_is_refused(sd: Path, tmp_path: Path) -> None:
     """A UNet's folder that claims to be Z-Image; loading it would end in words of Python's."""
-    index = json.loads((model_folder("sd") / "model_index.json").read_text())
+    index = json.loads((sd / "model_index.json").read_text())
     index |= {"_class_name": "ZImagePipeline", "transformer": index.pop("unet")}
     (tmp_path / "model_index.json").write_text(json.dumps(index))
-    with pytest.raises(ModelError, match="its transformer is a UNet2DConditionModel") as caught:
+    with refused(ModelError, "model_mixed", match="its transformer is a UNet2DConditionModel"):
         _ = registry.find(str(tmp_path)).card
-    assert caught.value.code == "model_mixed"
 
 
 @pytest.mark.parametrize(
-    ("folder", "name", "steps", "guidance"),
+    ("called", "name", "steps", "guidance"),
     [
         ("Z-Image-Turbo", "z-image", 9, 0.0),
         ("Z-Image", "z-image", 50, 5.0),
@@ -250,25 +237,20 @@ def test_a_folder_that_is_not_what_it_says_is_refused(
     ],
 )
 def test_models_for_few_steps_begin_with_few(
-    model_folder: Callable[[str], Path],
-    tmp_path: Path,
-    folder: str,
-    name: str,
-    steps: int,
-    guidance: float,
+    folder: Path, tmp_path: Path, called: str, steps: int, guidance: float
 ) -> None:
     """By their index where it says so, and by their name otherwise."""
-    (tmp_path / folder).symlink_to(model_folder(name), target_is_directory=True)
-    card = make_card(ModelRef(id=folder, weights_sha256="ab" * 32), read_folder(tmp_path / folder))
+    (tmp_path / called).symlink_to(folder, target_is_directory=True)
+    card = make_card(ModelRef(id=called, weights_sha256="ab" * 32), read_folder(tmp_path / called))
     assert (card.num_inference_steps, card.guidance_scale) == (steps, guidance)
 
 
 def test_a_family_that_no_test_names_says_so(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    painter: DiffusersBackend, sd: Path, tmp_path: Path
 ) -> None:
     """A class that is in no table is read, painted, and listed as not tested."""
     folder = tmp_path / "pag"
-    shutil.copytree(model_folder("sd"), folder)
+    shutil.copytree(sd, folder)
     index = json.loads((folder / "model_index.json").read_text())
     index["_class_name"] = "StableDiffusionPAGPipeline"
     (folder / "model_index.json").write_text(json.dumps(index))
@@ -279,10 +261,9 @@ def test_a_family_that_no_test_names_says_so(
 
 @pytest.mark.parametrize("name", EACH)
 def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """Or the number is refused beforehand, by the card, with the fewest that it takes."""
-    folder = model_folder(name)
     card = painter.card(str(folder))
     for scheduler in card.schedulers:
         for steps in (1, 2, 3, 7):
@@ -293,11 +274,8 @@ def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
 
 
 @pytest.mark.parametrize("name", rest_swept(("z-image", "qwen-image", "kolors"), ()))
-def test_a_start_keeps_lock_and_script(
-    model_folder: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_a_start_keeps_lock_and_script(folder: Path, tmp_path: Path) -> None:
     """From a picture, too, words are read alone; the script paints the same bits."""
-    folder = model_folder(name)
     rows, columns = np.mgrid[0:64, 0:64]
     photo = tmp_path / "photo.png"
     Image.fromarray(np.stack([rows * 4, columns * 3, rows], -1).astype(np.uint8)).save(photo)
@@ -305,17 +283,16 @@ def test_a_start_keeps_lock_and_script(
     with Studio(str(folder), library=tmp_path / "library", placement=PLACEMENT) as studio:
         grid = studio.grid("a red fox", "0-1", width=64, height=64, **settings)
         finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
-        (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
-    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
+    check_script_reproduced([*grid, *finals], tmp_path, folder)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", MODERN)
 def test_a_portable_picture_needs_no_neighbours(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path, name: str
 ) -> None:
     """Whatever its words and its neighbours', it is the same bits; or it is said why not."""
-    recipes = recipes_for(painter, model_folder(name), portable=True, num_inference_steps=1)
+    recipes = recipes_for(painter, folder, portable=True, num_inference_steps=1)
     cell, *others = recipes[: recipes[0].lock_width]
     if name not in PORTABLE:
         with pytest.raises(RunError, match="has no portable rule"):
@@ -328,10 +305,9 @@ def test_a_portable_picture_needs_no_neighbours(
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", WITH_LORAS)
 def test_a_lora_changes_the_picture_and_the_script_knows_it(
-    model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    folder: Path, tmp_path: Path, name: str
 ) -> None:
     """As the plain call with that LoRA paints it, words beside longer ones and all."""
-    folder = model_folder(name)
     size = {} if name == "hidream" else {"width": 64, "height": 64}
     (tmp_path / "loras").mkdir()
     file = make_lora(folder, tmp_path / "loras" / "foxes.safetensors")
@@ -340,9 +316,8 @@ def test_a_lora_changes_the_picture_and_the_script_knows_it(
         grid = studio.grid("a red fox", "0-1", loras=[f"{file}=0.8"], **settings)
         bare = studio.grid("a red fox", "0-1", **settings)
         finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
-        (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
     assert not np.array_equal(np.asarray(grid[0].image), np.asarray(bare[0].image))
-    check_reproduced(tmp_path / "reproduce.py", "--model", folder)
+    check_script_reproduced([*grid, *finals], tmp_path, folder)
 
 
 @pytest.mark.parametrize(

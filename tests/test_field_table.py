@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import fields as attributes
 from pathlib import Path
 
 import pytest
+from command import ROOT, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import make_recipe
 from typer.main import get_command
 
-import seedgrid
 from seedgrid.cli.program import app as program
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, ON_PAGE, OPTIONS
@@ -29,7 +27,6 @@ from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web.actions.form import FormPayload, read_request
 from seedgrid.web.serializers.place import write_fields
 
-ROOT = Path(seedgrid.__file__).parents[1]
 WORDS = {
     "bar": ("label", "placeholder"),
     "words": ("label", "placeholder", "info"),
@@ -162,11 +159,8 @@ def test_a_new_setting_is_one_row(tmp_path: Path) -> None:
         told["fields"]["threads_label"] = f"Threads ({path.stem})"
         path.write_text(json.dumps(told))
 
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", PROBE, cwd=tmp_path)
 
-    assert done.returncode == 0, done.stderr
     folded = [f"sg-{row.id}" for row in ON_PAGE if row.widget != "bar"]
     assert json.loads(done.stdout) == {
         "ids": sorted([*folded, "sg-threads"]),

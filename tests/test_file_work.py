@@ -26,8 +26,7 @@ from seedgrid.export import bundle
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import Answers, make_answers
+from seedgrid.web.answers import Answers
 from seedgrid.web.server import exports
 from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
@@ -66,12 +65,10 @@ ROUTES: Final = {
 """By what each address of ours is bounded; Gradio's are the four of the API (guard.py)."""
 
 
-def test_every_address_says_by_what_it_is_bounded(tmp_path: Path) -> None:
+def test_every_address_says_by_what_it_is_bounded(answers: Answers, tmp_path: Path) -> None:
     """A new one has no place in the table: think of a stranger first."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        client = client_of_page(make_answers(studio), tmp_path)
-        found = set(paths_of(cast("Starlette", client.app).routes))
-    assert found == ROUTES.keys()
+    client = client_of_page(answers, tmp_path)
+    assert set(paths_of(cast("Starlette", client.app).routes)) == ROUTES.keys()
 
 
 def paths_of(routes: Iterable[Any]) -> Iterator[str]:
@@ -164,9 +161,7 @@ def test_one_address_has_so_much_in_work_and_no_more(
     assert (refused.status_code, "in work already" in refused.text) == (429, True)
 
 
-def test_what_took_long_counts_for_its_address(
-    work: tuple[Library, tuple[Entry, ...]],
-) -> None:
+def test_what_took_long_counts_for_its_address(work: tuple[Library, tuple[Entry, ...]]) -> None:
     """Small files may be huge pictures: what one address costs is measured, not guessed."""
     library, entries = work
     path = f"/seedgrid/export/{entries[0].id}/round.py"
@@ -199,19 +194,18 @@ def test_a_bundle_gives_away_no_weights_that_are_not_offered(
 
 
 def test_strangers_and_other_pages_change_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A public page tells what it offers, and refuses everything else."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     ask = {"json": {"name": "someone/foxes", "lang": "en"}}
-    with Studio(library=tmp_path / "library", backend=FakeBackend()) as studio:
-        client = client_of_page(make_answers(studio), tmp_path)
-        told = client.get("/seedgrid/models").json()
-        assert told["may"] == {"change": False, "download": False}
-        assert told["first"] == []
-        for action in ("download", "add", "delete", "discard"):
-            assert client.post(f"/seedgrid/models/{action}", **ask).json()["wrong"], action
-            headers = {"Origin": "http://elsewhere.example"}
-            assert client.post(f"/seedgrid/models/{action}", headers=headers, **ask).is_error
-        answer = client.put("/seedgrid/models/file/fox.safetensors", content=b"x")
-        assert answer.json()["wrong"]
+    client = client_of_page(answers, tmp_path)
+    told = client.get("/seedgrid/models").json()
+    assert told["may"] == {"change": False, "download": False}
+    assert told["first"] == []
+    for action in ("download", "add", "delete", "discard"):
+        assert client.post(f"/seedgrid/models/{action}", **ask).json()["wrong"], action
+        headers = {"Origin": "http://elsewhere.example"}
+        assert client.post(f"/seedgrid/models/{action}", headers=headers, **ask).is_error
+    answer = client.put("/seedgrid/models/file/fox.safetensors", content=b"x")
+    assert answer.json()["wrong"]

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from PIL import Image, ImageSequence
-from starlette.testclient import TestClient
 
 from seedgrid.cli import main
 from seedgrid.core.errors import InputError
-from seedgrid.diffusion.backend import Placement
 from seedgrid.export.film import durations_ms
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import make_answers
-from seedgrid.web.server.exports import export_routes
-
-
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    placement = Placement(previews=False)
-    with Studio(library=tmp_path / "art", backend=FakeBackend(), placement=placement) as studio:
-        yield studio
-
-
-@pytest.fixture
-def client(studio: Studio) -> TestClient:
-    app = FastAPI()
-    app.include_router(export_routes(make_answers(studio)))
-    return TestClient(app)
 
 
 def _length_ms(frame: Image.Image) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from forgeries import TABLE, Forge, Original
-from painting import PLACEMENT, SilentWatch, recipes_for
+from forgeries import TABLE, Original
+from painting import PLACEMENT, recipes_for
 from pictures import make_lineage
+from watches import SilentWatch
 
 from seedgrid.core.picture import Picture
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -16,36 +16,26 @@ from seedgrid.verify import read_claims, verify
 
 
 @pytest.fixture(scope="module")
-def originals(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> tuple[Original, Original]:
-    """Two honest pictures of this machine."""
-    recipes = recipes_for(painter, model_folder("sd"), num_inference_steps=2)[:2]
+def original(painter: DiffusersBackend, sd: Path) -> Original:
+    """An honest picture of this machine."""
+    recipes = recipes_for(painter, sd, num_inference_steps=2)[:2]
     passport = painter.prepare(recipes[0], PLACEMENT)
-    painted = painter.paint(recipes, PLACEMENT, SilentWatch())
-    one, other = (
-        Original(Picture(pixels=pixels, recipe=recipe, passport=passport, lineage=make_lineage()))
-        for pixels, recipe in zip(painted, recipes, strict=True)
-    )
-    return one, other
+    pixels, neighbour = painter.paint(recipes, PLACEMENT, SilentWatch())
+    lineage = make_lineage()
+    picture = Picture(pixels=pixels, recipe=recipes[0], passport=passport, lineage=lineage)
+    return Original(picture, neighbour)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "sentence", "forge"),
-    [row[1:] for row in TABLE],
-    ids=[row[0] for row in TABLE],
+    ("verdict", "name"), [(verdict, name) for verdict, rows in TABLE.items() for name in rows]
 )
 def test_every_file_is_judged_by_the_rule(
-    painter: DiffusersBackend,
-    originals: tuple[Original, Original],
-    tmp_path: Path,
-    verdict: str,
-    sentence: str,
-    forge: Forge,
+    painter: DiffusersBackend, original: Original, tmp_path: Path, verdict: str, name: str
 ) -> None:
     """Edits, texts, forms, records: the right verdict, the right sentence, and no other one."""
+    sentence, forge = TABLE[verdict][name]
     path = tmp_path / "it.png"
-    path.write_bytes(forge(*originals))
+    path.write_bytes(forge(original))
     claims, unreadable = read_claims([path])
     (found,) = [*verify(claims, painter), *unreadable]
     said = "\n".join(str(reason) for reason in found.reasons if reason.code != "restored")

@@ -23,7 +23,8 @@ SOURCES = sorted([*(ROOT / "seedgrid").rglob("*.py"), ROOT / "app.py"])
 SCRIPTS = sorted((ROOT / "assets").glob("*.js"))
 
 _ANCHORED = {"match", "fullmatch"}
-_FUNCTIONS = {"compile", "search", "findall", "finditer", "sub", "subn", "split", *_ANCHORED}
+_NAMES = ("compile", "search", "findall", "finditer", "sub", "subn", "split", *_ANCHORED)
+_FUNCTIONS = {f"re.{name}" for name in _NAMES}
 _LENGTH = 30_000
 _COMMON = ("a", "1", " ", "\n", "-", ",", "\x00")
 
@@ -39,13 +40,7 @@ def python_patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:
 
 
 def _is_use_of_re(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "re"
-        and node.func.attr in _FUNCTIONS
-    )
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in _FUNCTIONS
 
 
 def _compiled(call: ast.Call, path: Path) -> re.Pattern[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pictures import make_lineage, make_picture
-from PIL import Image, PngImagePlugin
+from foreign_files import file_with
+from pictures import make_lineage, make_picture, saved_again
+from PIL import Image
 
 from seedgrid.formats import png
 from seedgrid.library import Library
@@ -18,23 +17,11 @@ from seedgrid.library import take_in as module
 from seedgrid.library.take_in import Taken, take_in
 
 
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
-
-
 def ours(**changes: object) -> bytes:
     return png.encode(make_picture(**changes))
 
 
-def of_another_tool() -> bytes:
-    info = PngImagePlugin.PngInfo()
-    settings = "Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512"
-    info.add_text("parameters", f"a red fox\n{settings}")
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(buffer, "PNG", pnginfo=info)
-    return buffer.getvalue()
+SETTINGS = "a red fox\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512"
 
 
 def taken(library: Library, *paths: Path) -> list[Taken]:
@@ -66,10 +53,7 @@ def test_importing_twice_changes_nothing(library: Library, tmp_path: Path) -> No
     data = ours()
     (tmp_path / "fox.png").write_bytes(data)
     taken(library, tmp_path / "fox.png")
-    with Image.open(io.BytesIO(data)) as image:
-        info = PngImagePlugin.PngInfo()
-        info.add_itxt("seedgrid", image.text["seedgrid"])
-        image.save(tmp_path / "packed.png", pnginfo=info)
+    (tmp_path / "packed.png").write_bytes(saved_again(data))
 
     results = taken(library, tmp_path / "fox.png", tmp_path / "packed.png")
 
@@ -115,11 +99,10 @@ def test_a_bundles_model_is_no_picture(library: Library, tmp_path: Path) -> None
 
 def test_other_tools_pictures_come_as_jpeg_and_webp_too(library: Library, tmp_path: Path) -> None:
     """Given by name, in a folder or in a bundle."""
-    settings = "a red fox\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512"
     (tmp_path / "art").mkdir()
     for name in ("a.jpg", "b.JPEG", "c.webp"):
         block = Image.Exif()
-        block.get_ifd(0x8769)[0x9286] = b"UNICODE\0" + settings.encode("utf-16-be")
+        block.get_ifd(0x8769)[0x9286] = b"UNICODE\0" + SETTINGS.encode("utf-16-be")
         Image.new("RGB", (8, 8)).save(tmp_path / "art" / name, exif=block)
     files = {path.name: path.read_bytes() for path in (tmp_path / "art").iterdir()}
     bundle = write_zip(tmp_path / "art.zip", files)
@@ -136,8 +119,8 @@ def test_one_bad_file_does_not_stop_the_rest(library: Library, tmp_path: Path) -
         "1.png": data[:-50],
         "2.png": data,
         "3.png": b"",
-        "4.png": of_another_tool(),
-        "5.png": of_another_tool()[:40],
+        "4.png": file_with(parameters=SETTINGS),
+        "5.png": file_with(parameters=SETTINGS)[:40],
     }.items():
         (tmp_path / name).write_bytes(content)
 
@@ -156,11 +139,7 @@ def test_one_bad_file_does_not_stop_the_rest(library: Library, tmp_path: Path) -
 
 def test_an_edited_picture_is_refused(library: Library, tmp_path: Path) -> None:
     """Pixels under a recipe that did not make them do not come in."""
-    with Image.open(io.BytesIO(ours())) as image:
-        info = PngImagePlugin.PngInfo()
-        info.add_itxt("seedgrid", image.text["seedgrid"])
-        image.putpixel((0, 0), (1, 2, 3))
-        image.save(tmp_path / "edited.png", pnginfo=info)
+    (tmp_path / "edited.png").write_bytes(saved_again(ours(), pixel=(1, 2, 3)))
 
     (result,) = taken(library, tmp_path / "edited.png")
 

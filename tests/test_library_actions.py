@@ -8,25 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foreign_files import file_with
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 from servers import client_of
 
 from seedgrid.core.picture import Entry
-from seedgrid.core.request import Request
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.library import LibraryActions, Query
 from seedgrid.web.actions.selected import MAX_PICTURES
-from seedgrid.web.answers import make_answers
+from seedgrid.web.answers import Answers, make_answers
 
 ME = {"visitor": "0" * 32}
 
 
 @pytest.fixture
-def actions(studio: Studio) -> LibraryActions:
-    return make_answers(studio).library
+def actions(answers: Answers) -> LibraryActions:
+    return answers.library
 
 
 def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:
@@ -113,15 +111,11 @@ def upload(tmp_path: Path, source: Path | bytes, name: str = "x.png") -> str:
 
 
 def test_a_dropped_picture_of_ours_is_kept_and_opened(
-    actions: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...], tmp_path: Path
+    actions: LibraryActions, studio: Studio, elsewhere: Studio, tmp_path: Path
 ) -> None:
     """A PNG from another library comes in with its lineage; the upload itself is deleted."""
-    with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
-        (theirs,) = other.start_grid(
-            Request(prompt="from a friend", seeds=(5,), width=64, height=64)
-        ).result()
-        file = upload(tmp_path, theirs.path)
-    assert len(works) == 3
+    (theirs,) = elsewhere.grid("from a friend", "5", width=64, height=64)
+    file = upload(tmp_path, theirs.path)
     shown = actions.on_drop([file], ME)
     assert shown.picked["id"] == theirs.id
     assert studio.library.get(theirs.id).pixels_sha256 == theirs.pixels_sha256
@@ -132,28 +126,15 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     actions: LibraryActions, tmp_path: Path
 ) -> None:
     """Words and seeds come along, its other settings are offered, and what cannot come is said."""
-    texts = PngInfo()
-    texts.add_text(
-        "parameters",
-        "a castle\nNegative prompt: fog\n"
-        "Steps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42, Size: 64x64",
-    )
-    Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
-    shown = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
+    settings = "Steps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42, Size: 64x64"
+    file = file_with(parameters=f"a castle\nNegative prompt: fog\n{settings}")
+    shown = actions.on_drop([upload(tmp_path, file)], ME)
+    empty = ("steps", "guidance", "size", "scheduler", "determinism", "dtype", "mix")
     assert shown.fields == {
         "prompt": "a castle",
         "seeds": "42",
         "negative": "fog",
-        "steps": "",
-        "guidance": "",
-        "size": "",
-        "scheduler": "",
-        "determinism": "",
-        "dtype": "",
-        "mix": "",
-        "start": "",
-        "strength": "",
-        "spread": "",
+        **dict.fromkeys((*empty, "start", "strength", "spread"), ""),
         "portable": False,
         "weights": False,
     }
@@ -167,11 +148,8 @@ def test_words_that_change_become_a_variation_that_holds(
     actions: LibraryActions, tmp_path: Path
 ) -> None:
     """Generate then paints the first words, and Refine the picture that was dropped."""
-    texts = PngInfo()
     text = "[a fox:a fox, at night:0.4]\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42"
-    texts.add_text("parameters", text)
-    Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
-    fields = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME).fields
+    fields = actions.on_drop([upload(tmp_path, file_with(parameters=text))], ME).fields
     assert (fields["prompt"], fields["vary"]) == ("a fox", ["hold 0.4, at night"])
 
 

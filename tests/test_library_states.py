@@ -76,6 +76,7 @@ class LibraryStates(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.library = Library(self.folder / "library")
+        assert self.library.notices == ()
 
     @precondition(lambda self: self.expected)
     @rule(change=st.sampled_from(["DELETE FROM pictures", "UPDATE pictures SET seed = seed + 1"]))

@@ -9,8 +9,9 @@ from typing import Any
 
 import following
 import pytest
-from painting import PLACEMENT, SilentWatch, recipes_for
+from painting import PLACEMENT, recipes_for
 from stores import MemoryStore
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.events import Loading
@@ -22,6 +23,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.stage import status_of
 
 SOON_S = 120.0
@@ -49,7 +51,7 @@ class Large(FakeBackend):
 
 @pytest.mark.parametrize("name", ["sd", "sdxl", "flux"])
 def test_every_weight_is_counted_and_changes_nothing(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, name: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rising up to all of them; the picture is that of a model nobody looked at."""
     monkeypatch.setattr(loading, "LEAST_BYTES", 4)
@@ -57,7 +59,7 @@ def test_every_weight_is_counted_and_changes_nothing(
     pictures = []
     for watch in (None, lambda done, total: told.append((done, total))):
         backend = DiffusersBackend()
-        (recipe,) = recipes_for(backend, model_folder(name), prompts=("a fox",))
+        (recipe,) = recipes_for(backend, folder, prompts=("a fox",))
         backend.prepare(recipe, PLACEMENT, watch)
         pictures.append(backend.paint([recipe], PLACEMENT, SilentWatch())[0])
     assert told == sorted(told)
@@ -67,13 +69,11 @@ def test_every_weight_is_counted_and_changes_nothing(
     assert (pictures[0] == pictures[1]).all()
 
 
-def test_stop_is_heard_while_a_model_is_loaded(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_is_heard_while_a_model_is_loaded(sd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it stays, and the next one loads it whole."""
     monkeypatch.setattr(loading, "LEAST_BYTES", 4)
     backend = DiffusersBackend()
-    (recipe,) = recipes_for(backend, model_folder("sd"), prompts=("a fox",))
+    (recipe,) = recipes_for(backend, sd, prompts=("a fox",))
 
     def stop(done: int, total: int) -> None:
         if 2 * done > total:
@@ -118,11 +118,11 @@ def test_a_stopped_run_lets_its_model_be(make_recipes: Callable[..., tuple[Recip
 
 def test_who_waits_for_a_model_that_loads_ahead_hears_how_far_it_is(tmp_path: Path) -> None:
     """Generate pressed while the page's own model still loads: not only that one is next."""
-    from test_handlers import ASKED, kept, make_handlers
+    from test_handlers import ASKED, kept
 
     backend = Large()
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        handlers = make_handlers(studio)
+        handlers = make_answers(studio).handlers
         studio.engine.warm(studio.model)
         assert backend.is_waiting.wait(SOON_S)
         asked = handlers.on_generate(ASKED, {})

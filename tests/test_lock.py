@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from painting import SilentWatch, paint, recipes_for
+from command import run_python
+from painting import paint, recipes_for
+from sweeping import rest_swept
+from watches import SilentWatch
 
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe, canonical_json
@@ -17,29 +19,12 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "stable-unclip", "ddpm", "ddim")
-NOISY_SCHEDULERS = [
-    "Euler a",
-    "DPM++ SDE Karras",
-    *(
-        pytest.param(name, marks=pytest.mark.sweep)
-        for name in ("DDPM", "DPM2 a", "DPM++ 2M SDE", "LCM")
-    ),
-]
+NOISY_SCHEDULERS = ("Euler a", "DPM++ SDE Karras", "DDPM", "DPM2 a", "DPM++ 2M SDE", "LCM")
 # At once: UNets, a transformer with packed latents, pixels; two of them in the second format.
-FORMATS = [
-    *((name, "float32") for name in ("sd", "sdxl", "flux", "ddpm")),
-    *((name, "bfloat16") for name in ("sd", "flux")),
-    *(
-        pytest.param(name, "float32", marks=pytest.mark.sweep)
-        for name in FAMILIES
-        if name not in ("sd", "sdxl", "flux", "ddpm")
-    ),
-    *(
-        pytest.param(name, "bfloat16", marks=pytest.mark.sweep)
-        for name in FAMILIES
-        if name not in ("sd", "flux")
-    ),
-]
+FORMATS = rest_swept(
+    product(FAMILIES, ("float32", "bfloat16")),
+    [*product(("sd", "flux"), ("float32", "bfloat16")), ("sdxl", "float32"), ("ddpm", "float32")],
+)
 LONG = " ".join(["an enormous landscape with foxes"] * 60)  # 300 words
 
 
@@ -71,51 +56,41 @@ def check_lock(painter: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
 
 @pytest.mark.parametrize(("name", "dtype"), FORMATS)
 def test_neither_slot_nor_neighbours_reach_a_picture(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, dtype: str
 ) -> None:
     """Slot, order, neighbours, their prompts' lengths and the padding change no bit."""
-    recipes = recipes_for(painter, model_folder(name), dtype=dtype, num_inference_steps=2)
+    recipes = recipes_for(painter, folder, dtype=dtype, num_inference_steps=2)
     check_lock(painter, recipes)
 
 
-@pytest.mark.parametrize("scheduler", NOISY_SCHEDULERS)
+@pytest.mark.parametrize("scheduler", rest_swept(NOISY_SCHEDULERS, NOISY_SCHEDULERS[:2]))
 def test_the_noise_of_every_step_is_the_pictures_own(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+    painter: DiffusersBackend, sd: Path, scheduler: str
 ) -> None:
     """Schedulers that draw at every step draw from the picture's generator only."""
-    folder = model_folder("sd")
-    check_lock(painter, recipes_for(painter, folder, scheduler=scheduler, num_inference_steps=4))
+    check_lock(painter, recipes_for(painter, sd, scheduler=scheduler, num_inference_steps=4))
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("sd", "sdxl"),
-        *(
-            pytest.param(name, marks=pytest.mark.sweep)
-            for name in ("sd3", "pixart", "sana", "stable-unclip")
-        ),
-    ],
+    "name", rest_swept(("sd", "sdxl", "sd3", "pixart", "sana", "stable-unclip"), ("sd", "sdxl"))
 )
 def test_a_neighbour_with_a_negative_prompt_changes_nothing(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path
 ) -> None:
     """SDXL reads no negative prompt and an empty one differently, and only once a batch.
 
     A batch that mixes recipes with and without one is therefore painted in two calls; in one call,
     the recipe without would be painted as if it had the empty one.
     """
-    recipes = recipes_for(painter, model_folder(name))
+    recipes = recipes_for(painter, folder)
     alone = paint(painter, recipes[:1])[0]
     mixed = [recipes[0], *(other.replace(negative_prompt="blurry") for other in recipes[1:])]
     np.testing.assert_array_equal(paint(painter, mixed)[0], alone)
 
 
-def test_another_width_may_be_another_picture(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_another_width_may_be_another_picture(painter: DiffusersBackend, sd: Path) -> None:
     """The width is in the recipe, since kernels round differently at another batch size."""
-    recipe = recipes_for(painter, model_folder("sd"))[0]
+    recipe = recipes_for(painter, sd)[0]
     narrow = recipe.replace(lock_width=1)
     assert narrow.id != recipe.id
     difference = np.abs(
@@ -125,11 +100,9 @@ def test_another_width_may_be_another_picture(
 
 
 @pytest.mark.sweep
-def test_a_new_process_gives_the_same_bits(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_a_new_process_gives_the_same_bits(painter: DiffusersBackend, sd: Path) -> None:
     """Nothing that a process remembers is part of a picture."""
-    recipe = recipes_for(painter, model_folder("sd"), scheduler="Euler a")[2]
+    recipe = recipes_for(painter, sd, scheduler="Euler a")[2]
     here = pixels_sha256(paint(painter, [recipe])[0])
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
@@ -140,18 +113,15 @@ def test_a_new_process_gives_the_same_bits(
         "print(pixels_sha256(paint(DiffusersBackend(), [read_recipe(sys.argv[3])])[0]))\n"
     )
     tests = Path(__file__).parent
-    command = [sys.executable, "-c", program, tests, tests.parent, canonical_json(recipe)]
-    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
-    assert there == here
+    done = run_python("-c", program, tests, tests.parent, canonical_json(recipe))
+    assert done.stdout.split()[-1] == here
 
 
-def test_global_randomness_is_neither_read_nor_touched(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_global_randomness_is_neither_read_nor_touched(painter: DiffusersBackend, sd: Path) -> None:
     """The process's own random state changes no picture and is left as it was."""
     import torch
 
-    recipes = recipes_for(painter, model_folder("sd"), scheduler="Euler a")
+    recipes = recipes_for(painter, sd, scheduler="Euler a")
     first = paint(painter, recipes)
     torch.randn(5)
     state = torch.get_rng_state()
@@ -164,10 +134,7 @@ def test_global_randomness_is_neither_read_nor_touched(
 def test_an_odd_number_of_processors_does_not_break_the_lock(
     painter: DiffusersBackend, model_folder: Callable[[str], Path], available: int
 ) -> None:
-    """Three threads would cut four pictures in different places; by itself it takes two.
-
-    Found by verifying 300 pictures: all that were not identical had been made on three threads.
-    """
+    """Three threads would cut four pictures in different places; by itself it takes two."""
     import torch
 
     recipe = recipes_for(painter, model_folder("flux"))

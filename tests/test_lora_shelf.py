@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,9 @@ import pytest
 from fastapi import FastAPI
 from hub import Hub, Repository
 from lora_files import lora_bytes
+from refusing import code_of
 from starlette.testclient import TestClient
 
-from seedgrid.core.errors import SeedGridError
 from seedgrid.models import shelf
 from seedgrid.models.loras import LoraItem, describe_lora, find_lora
 from seedgrid.studio import Studio
@@ -40,12 +40,6 @@ def drop(manager: ModelManager, name: str, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def refused(call: Callable[..., object], *arguments: object) -> str:
-    with pytest.raises(SeedGridError) as caught:
-        call(*arguments)
-    return caught.value.code
-
-
 def described(folder: Path, said: dict[str, str]) -> LoraItem:
     path = folder / "fox.safetensors"
     path.write_bytes(lora_bytes(said))
@@ -60,10 +54,10 @@ def test_a_dropped_lora_is_kept_among_loras_and_found_by_its_name(manager: Model
     assert (item.id, item.words, item.deletable) == ("Ink fox", ("inkfox",), True)
     assert find_lora("Ink fox").path == item.path
     assert [each.item.id for each in manager.items()] == ["bundled"]
-    assert refused(manager.taking("Ink fox.safetensors").__enter__) == "model_there"
+    assert code_of(manager.taking("Ink fox.safetensors").__enter__) == "model_there"
     assert manager.delete("Ink fox") == len(content)
     assert manager.loras() == ()
-    assert refused(find_lora, "Ink fox") == "lora_missing"
+    assert code_of(find_lora, "Ink fox") == "lora_missing"
 
 
 def test_somebodys_own_folder_is_listed_and_never_deleted(
@@ -81,14 +75,14 @@ def test_somebodys_own_folder_is_listed_and_never_deleted(
         ("c", False),
     ]
     assert [each.item.id for each in manager.items()] == ["bundled"]
-    assert refused(manager.delete, "b") == "model_kept"
+    assert code_of(manager.delete, "b") == "model_kept"
 
 
 def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     manager: ModelManager, published: Repository
 ) -> None:
     """A file without a name of its own gets that of its repository; nothing is left beside."""
-    assert refused(find_lora, FOXES) == "lora_not_downloaded"
+    assert code_of(find_lora, FOXES) == "lora_not_downloaded"
     manager.download(FOXES)
     done = manager.downloads.wait(FOXES)
     assert (done.state, done.error) == ("done", None)
@@ -102,7 +96,7 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     assert manager.downloads.wait(FOXES).state == "done"
     assert len(manager.loras()) == 1
     manager.delete("ink-foxes")
-    assert refused(find_lora, FOXES) == "lora_missing"
+    assert code_of(find_lora, FOXES) == "lora_missing"
 
 
 def test_of_several_loras_one_is_named_and_what_is_none_is_refused(
@@ -150,9 +144,9 @@ def test_a_public_page_tells_and_fetches_what_its_owner_lists(
     drop(manager, "fox.safetensors", lora_bytes())
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     assert [each.id for each in manager.loras()] == ["fox"]
-    assert refused(manager.delete, "fox") == "download_forbidden"
-    assert refused(manager.add_lora, "/x/fox.safetensors") == "download_forbidden"
-    assert refused(manager.download, FOXES) == "download_forbidden"
+    assert code_of(manager.delete, "fox") == "download_forbidden"
+    assert code_of(manager.add_lora, "/x/fox.safetensors") == "download_forbidden"
+    assert code_of(manager.download, FOXES) == "download_forbidden"
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"bundled, {FOXES}")
     manager.download(FOXES)
     assert manager.downloads.wait(FOXES).state == "done"
@@ -169,10 +163,10 @@ def test_a_stranger_paints_with_what_the_owner_lists(
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     studio.grid("a fox <lora:fox:0.5>", "0")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, ink")
-    assert refused(studio.grid, "a fox <lora:fox:0.7>", "0") == "lora_not_offered"
-    assert refused(studio.grid, "a fox <lora:nobody>", "0") == "lora_not_offered"
-    assert refused(studio.refine, painted) == "lora_not_offered"
-    assert refused(studio.verifier.verify, [claim]) == "lora_not_offered"
+    assert code_of(studio.grid, "a fox <lora:fox:0.7>", "0") == "lora_not_offered"
+    assert code_of(studio.grid, "a fox <lora:nobody>", "0") == "lora_not_offered"
+    assert code_of(studio.refine, painted) == "lora_not_offered"
+    assert code_of(studio.verifier.verify, [claim]) == "lora_not_offered"
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fox")
     studio.grid("a fox <lora:fox:0.7>", "0")
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
+from command import run_python
 
 CODE = """
 import resource, sys, threading
@@ -39,9 +36,7 @@ def test_freed_blocks_are_used_again() -> None:
     """
     faults = {}
     for mode in ("given back", "kept"):
-        done = subprocess.run(
-            [sys.executable, "-c", CODE, mode], cwd=ROOT, capture_output=True, text=True, check=True
-        )
+        done = run_python("-c", CODE, mode)
         faults[mode] = [int(number) for number in done.stdout.split()]
     (_, kept), (once, given_back) = faults["kept"], faults["given back"]
     assert kept < 10 * once < given_back

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import pytest
 from hub import COMMIT, Hub
 from lora_files import lora_bytes
 from pictures import make_picture
+from refusing import code_of
 from reports import report_for
 
 from seedgrid.core.errors import ModelError
@@ -35,12 +35,6 @@ def ids(manager: ModelManager) -> set[str]:
     return {managed.item.id for managed in manager.items()}
 
 
-def refused(call: Callable[..., object], *arguments: object) -> str:
-    with pytest.raises(ModelError) as caught:
-        call(*arguments)
-    return caught.value.code
-
-
 def test_a_fetched_model_is_described_and_deleted_with_its_size(manager: ModelManager) -> None:
     """Family, size, licence, formats and memory are told without reading its weights."""
     manager.download(FOXES)
@@ -56,7 +50,7 @@ def test_a_fetched_model_is_described_and_deleted_with_its_size(manager: ModelMa
     assert item.num_bytes == done.total
     assert manager.delete(FOXES) == done.total
     assert FOXES not in ids(manager)
-    assert refused(registry.find, FOXES) == "model_not_downloaded"
+    assert code_of(registry.find, FOXES) == "model_not_downloaded"
 
 
 def test_tested_here_is_said_of_the_weights_that_were_tested(manager: ModelManager) -> None:
@@ -116,18 +110,18 @@ def test_a_dropped_file_is_checked_before_it_is_kept(manager: ModelManager, tmp_
     with pytest.raises(ModelError), manager.taking("other.safetensors") as path:
         path.write_bytes(b"x" * 100)
     for name in ("fox.safetensors", "fox.ckpt", "../fox.safetensors", ".fox.safetensors"):
-        assert refused(lambda each=name: manager.taking(each).__enter__())
+        assert code_of(lambda each=name: manager.taking(each).__enter__())
     assert [each.name for each in shelf.own_folder().iterdir()] == ["fox.safetensors"]
     assert manager.delete("fox.safetensors") == whole.stat().st_size
     assert "fox.safetensors" not in ids(manager)
 
 
 def test_a_dropped_file_gets_its_configurations_and_no_weights(
-    hub: Hub, manager: ModelManager, model_folder: Callable[[str], Path], tmp_path: Path
+    hub: Hub, manager: ModelManager, sd: Path, tmp_path: Path
 ) -> None:
     """A few kilobytes of the family's repository, put beside it; the file then is a model."""
     family = "stable-diffusion-v1-5/stable-diffusion-v1-5"
-    hub.add(family, model_folder("sd"))
+    hub.add(family, sd)
     whole = checkpoint(tmp_path / "cat.safetensors")
     with manager.taking("cat.safetensors") as path:
         shutil.copyfile(whole, path)
@@ -161,7 +155,7 @@ def test_what_a_model_takes_is_told_by_format_and_the_first_that_fits(
 
 
 def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    sd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 42 GB it was said after three minutes; so it was when a picture was verified."""
     machine = SimpleNamespace(total=1000)
@@ -169,22 +163,22 @@ def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
     monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
     read: list[ModelFiles] = []
     monkeypatch.setattr(ModelFiles, "digest", read.append)
-    assert refused(DeferredBackend().card, str(model_folder("sd"))) == "model_memory"
-    ref = ModelRef(id=model_folder("sd").name, revision="local", weights_sha256="0" * 64)
-    assert refused(registry.find_recorded, ref, "float32") == "model_memory"
+    assert code_of(DeferredBackend().card, str(sd)) == "model_memory"
+    ref = ModelRef(id=sd.name, revision="local", weights_sha256="0" * 64)
+    assert code_of(registry.find_recorded, ref, "float32") == "model_memory"
     assert read == []
 
 
 def test_a_folder_of_somebodys_own_is_known_and_never_deleted(
-    manager: ModelManager, model_folder: Callable[[str], Path], tmp_path: Path
+    manager: ModelManager, sd: Path, tmp_path: Path
 ) -> None:
     """It is taken where it lies."""
-    folder = Path(shutil.copytree(model_folder("sd"), tmp_path / "my foxes"))
+    folder = Path(shutil.copytree(sd, tmp_path / "my foxes"))
     assert manager.add(str(folder)).family == "StableDiffusionPipeline"
     assert "my foxes" in ids(manager)
-    assert refused(manager.delete, "my foxes") == "model_kept"
-    assert refused(manager.delete, "bundled") == "model_kept"
-    assert refused(manager.delete, "nobody") == "model_missing"
+    assert code_of(manager.delete, "my foxes") == "model_kept"
+    assert code_of(manager.delete, "bundled") == "model_kept"
+    assert code_of(manager.delete, "nobody") == "model_missing"
     assert folder.is_dir()
 
 
@@ -193,7 +187,7 @@ def test_a_public_page_does_what_its_owner_lists(
 ) -> None:
     """Nothing is fetched, added or deleted by strangers but what the variable names."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
-    assert refused(manager.download, FOXES) == "download_forbidden"
+    assert code_of(manager.download, FOXES) == "download_forbidden"
     assert manager.first() == ()
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"{FOXES}, bundled")
     manager.download(FOXES)
@@ -202,5 +196,5 @@ def test_a_public_page_does_what_its_owner_lists(
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", FOXES)
     assert ids(manager) == {FOXES}
     for change in (manager.delete, manager.discard, manager.add):
-        assert refused(change, FOXES) == "download_forbidden"
-    assert refused(manager.taking("fox.safetensors").__enter__) == "download_forbidden"
+        assert code_of(change, FOXES) == "download_forbidden"
+    assert code_of(manager.taking("fox.safetensors").__enter__) == "download_forbidden"

@@ -7,8 +7,7 @@ from pathlib import Path
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import make_answers, starting_suffixes
+from seedgrid.web.answers import Answers, starting_suffixes
 from seedgrid.web.state.opening import opening_cells, opening_files
 
 ME = {"visitor": "0" * 32}
@@ -28,16 +27,14 @@ def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
         assert starting_suffixes(studio) != GUIDE_SUFFIXES
 
 
-def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> None:
+def test_a_click_takes_them_in_as_pictures_from_elsewhere(studio: Studio, answers: Answers) -> None:
     """The four are the round on the stage, none of them a memory; once, however often."""
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        actions = make_answers(studio).library
-        for _ in range(2):
-            update = actions.on_example(3, ME)
-        assert [cell["state"] for cell in update.stage["cells"]] == ["done"] * 4
-        assert update.stage["picked"] == 2
-        assert update.picked["checked"] is False
-        shown = update.place["fields"]
-        assert (shown["prompt"], shown["seeds"]) == ("rocket, neon", "5-8")
-        assert shown["more_prompts"] == ""
-        assert len(studio.library.work(str(update.state and update.state.work))) == 4
+    for _ in range(2):
+        update = answers.library.on_example(3, ME)
+    assert [cell["state"] for cell in update.stage["cells"]] == ["done"] * 4
+    assert update.stage["picked"] == 2
+    assert update.picked["checked"] is False
+    shown = update.place["fields"]
+    assert (shown["prompt"], shown["seeds"]) == ("rocket, neon", "5-8")
+    assert shown["more_prompts"] == ""
+    assert len(studio.library.work(str(update.state and update.state.work))) == 4

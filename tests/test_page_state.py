@@ -19,9 +19,7 @@ def test_an_epoch_is_never_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert epochs == sorted(set(epochs))
 
 
-def test_a_clock_that_steps_back_does_not_freeze_the_page(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_clock_that_steps_back_does_not_freeze_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """What came before the step has a smaller epoch than what comes after it."""
     now_ns = time.time_ns()
     monkeypatch.setattr(time, "time_ns", lambda: now_ns)

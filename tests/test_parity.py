@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +11,12 @@ import diffusers
 import numpy as np
 import pytest
 from painting import PLACEMENT, check_bundle_reproduced, paint, plain_call, recipes_for
+from pictures import FAMILIES
 from sweeping import rest_swept
 
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.studio import Studio
-
-FAMILIES = (
-    "sd",
-    "sd-v",
-    "sdxl",
-    "sd3",
-    "flux",
-    "pixart",
-    "pixart-sigma",
-    "sana",
-    "lcm",
-    "stable-unclip",
-    "ddpm",
-    "ddim",
-)
 
 # Their tables of aspect ratios have no row for models this small.
 EXTRA: dict[str, dict[str, Any]] = {
@@ -72,21 +59,18 @@ USUAL = ("DDIM", "Euler a", "Heun", "DPM++ 2M SDE Karras", "DPM++ SDE", "UniPC")
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [
-        *((name, "float32") for name in FAMILIES),
-        *((name, "bfloat16") for name in ("sd", "flux", "ddpm")),
-        *(
-            pytest.param(name, "bfloat16", marks=pytest.mark.sweep)
-            for name in FAMILIES
-            if name not in ("sd", "flux", "ddpm")
-        ),
-    ],
+    rest_swept(
+        product((*FAMILIES, "sd-v"), ("float32", "bfloat16")),
+        [
+            *product((*FAMILIES, "sd-v"), ("float32",)),
+            *product(("sd", "flux", "ddpm"), ("bfloat16",)),
+        ],
+    ),
 )
 def test_a_grid_equals_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+    painter: DiffusersBackend, folder: Path, name: str, dtype: str
 ) -> None:
     """Four seeds in one batch give the pictures of `pipe(prompts, generator=[…])`."""
-    folder = model_folder(name)
     recipes = recipes_for(painter, folder, dtype=dtype)
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
     np.testing.assert_array_equal(paint(painter, recipes), expected)
@@ -119,10 +103,9 @@ def test_stable_diffusion_3_paints_without_its_t5(
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "sdxl", "sd3", "pixart"], ["sd", "sd3"]))
 def test_negative_prompts_equal_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path, name: str
 ) -> None:
     """A negative prompt reaches the picture as it does in diffusers."""
-    folder = model_folder(name)
     recipes = recipes_for(painter, folder, negative_prompt="blurry, low quality")
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
     np.testing.assert_array_equal(paint(painter, recipes), expected)
@@ -130,20 +113,17 @@ def test_negative_prompts_equal_the_plain_call(
 
 @pytest.mark.parametrize("scheduler", rest_swept(SCHEDULERS, USUAL))
 def test_every_scheduler_equals_the_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+    painter: DiffusersBackend, sd: Path, scheduler: str
 ) -> None:
     """The name of a scheduler means what it means in diffusers' documentation."""
-    folder = model_folder("sd")
-    recipes = recipes_for(painter, folder, scheduler=scheduler, num_inference_steps=5)
-    expected = plain_call(folder, recipes, scheduler=SCHEDULERS[scheduler])
+    recipes = recipes_for(painter, sd, scheduler=scheduler, num_inference_steps=5)
+    expected = plain_call(sd, recipes, scheduler=SCHEDULERS[scheduler])
     np.testing.assert_array_equal(paint(painter, recipes), expected)
 
 
-def test_the_table_of_names_is_covered(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_the_table_of_names_is_covered(painter: DiffusersBackend, sd: Path) -> None:
     """No scheduler is on offer for Stable Diffusion that the test above does not check."""
-    assert set(painter.card(str(model_folder("sd"))).schedulers) == set(SCHEDULERS)
+    assert set(painter.card(str(sd)).schedulers) == set(SCHEDULERS)
 
 
 @pytest.mark.parametrize(

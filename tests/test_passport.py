@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
+from command import run_python
 
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
@@ -76,17 +74,10 @@ def test_instruction_limits_are_those_of_the_start() -> None:
         "passport = current_passport(torch.device('cpu'), Placement())\n"
         "print(passport.instruction_limits, passport.cpu_capability)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        # NumPy's alone moved DPM2's pictures, and no passport told.
-        env={name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
-        | {"ATEN_CPU_CAPABILITY": "default", "NPY_DISABLE_CPU_FEATURES": "X86_V4"},
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    # NumPy's alone moved DPM2's pictures, and no passport told.
     limits = {"ATEN_CPU_CAPABILITY": "default", "NPY_DISABLE_CPU_FEATURES": "X86_V4"}
+    clean = {name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
+    done = run_python("-c", program, env=clean | limits)
     assert done.stdout.strip() == f"{limits} DEFAULT"
 
 

@@ -6,9 +6,10 @@ import hashlib
 
 import numpy as np
 import pytest
+from pictures import make_lineage
 from pydantic import ValidationError
 
-from seedgrid.core.picture import Lineage, new_id, now, pixels_sha256
+from seedgrid.core.picture import Lineage, pixels_sha256
 
 
 def test_the_digest_is_over_the_rgb_bytes_row_by_row() -> None:
@@ -27,13 +28,7 @@ def test_the_digest_is_over_the_rgb_bytes_row_by_row() -> None:
 )
 def test_a_lineage_cannot_hold_nonsense(wrong: dict[str, object]) -> None:
     """Ids from files become parts of paths elsewhere: only 32 hexadecimal digits get in."""
-    good = {
-        "picture_id": new_id(),
-        "work_id": new_id(),
-        "round_id": new_id(),
-        "cell": 0,
-        "created_at": now(),
-    }
+    good = make_lineage().model_dump()
     Lineage.model_validate(good)
     with pytest.raises(ValidationError):
         Lineage.model_validate(good | wrong)

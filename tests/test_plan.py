@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.picture import Entry
 from seedgrid.core.plan import describe_change, plan_again, plan_grid, plan_refine
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.core.variations import refine
@@ -17,23 +15,6 @@ from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 def card(name: str | None) -> ModelCard:  # noqa: ARG001 (whatever its name)
     """The one card of the fake backend."""
     return FAKE_CARD
-
-
-@pytest.fixture
-def parent(make_recipes: MakeRecipes) -> Entry:
-    """A painted picture."""
-    with Engine(FakeBackend(), MemoryStore()) as engine:
-        return engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(20)[2]
-
-
-def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
-    """Each child names its parent, the work, one new round and what was changed."""
-    jobs = plan_refine([(parent, refine(parent.recipe, [", artsy", "at night"], card))])
-    places = [job.lineage for job in jobs]
-    assert [place.parent_id for place in places] == [parent.id] * 2
-    assert {place.work_id for place in places} == {parent.lineage.work_id}
-    assert len({place.round_id for place in places} | {parent.lineage.round_id}) == 2
-    assert [place.change for place in places] == [", artsy", "at night"]
 
 
 def test_a_round_of_several_pictures_has_a_row_for_each(make_recipes: MakeRecipes) -> None:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, SilentWatch, paint, recipes_for
-from pictures import make_lineage
-from test_export import as_entry
+from command import ROOT, run_python
+from painting import PLACEMENT, check_script_reproduced, paint, recipes_for
+from pictures import as_entry, make_lineage
+from refusing import refused
+from watches import SilentWatch
 
 from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.picture import Picture, pixels_sha256
 from seedgrid.core.recipe import NoiseShare, Passport, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export import script as export
 from seedgrid.portable import selftest
 from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
@@ -39,9 +38,9 @@ def real() -> Iterator[DiffusersBackend]:
 
 
 @pytest.fixture(scope="module")
-def recipes(real: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Recipe, ...]:
+def recipes(real: DiffusersBackend, sd: Path) -> tuple[Recipe, ...]:
     """Four portable recipes of a small pipeline, one of them with two seeds' noise."""
-    four = recipes_for(real, model_folder("sd"), portable=True, scheduler="Euler a")
+    four = recipes_for(real, sd, portable=True, scheduler="Euler a")
     mixed = four[1].replace(noise_mix=(NoiseShare(seed=9, weight=0.3),))
     return (four[0], mixed, *four[2:])
 
@@ -64,9 +63,8 @@ def test_portable_means_float32(backend: FakeBackend) -> None:
     card = replace(backend.card(None), dtype="bfloat16")
     (recipe,) = resolve(Request(prompt="a fox", seeds=(1,), portable=True), card)
     assert (recipe.dtype, recipe.is_portable) == ("float32", True)
-    with pytest.raises(InputError) as refused:
+    with refused(InputError, "portable_dtype"):
         resolve(Request(prompt="a fox", portable=True, dtype="bfloat16"), card)
-    assert refused.value.code == "portable_dtype"
 
 
 def test_picture_does_not_depend_on_its_batch(
@@ -97,10 +95,7 @@ def test_verify_knows_no_excuse(real: DiffusersBackend, recipes: tuple[Recipe, .
 
 @pytest.mark.sweep
 def test_the_script_of_a_portable_picture_says_that_it_needs_seedgrid(
-    real: DiffusersBackend,
-    recipes: tuple[Recipe, ...],
-    model_folder: Callable[[str], Path],
-    tmp_path: Path,
+    real: DiffusersBackend, recipes: tuple[Recipe, ...], sd: Path, tmp_path: Path
 ) -> None:
     """With it, any width and any threads give the pictures again; without, one sentence."""
     entries = []
@@ -110,18 +105,10 @@ def test_the_script_of_a_portable_picture_says_that_it_needs_seedgrid(
         )
         entries.append(as_entry(picture))
     path = tmp_path / "reproduce.py"
-    path.write_text(export.script(entries), encoding="utf-8")
-    command = [sys.executable, str(path), "--model", str(model_folder("sd"))]
-    root = str(Path(__file__).parent.parent)
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": root}
-    )
-    assert done.stdout.endswith("all identical\n"), done.stderr
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    check_script_reproduced(entries, tmp_path, sd, env=environment)
     driver = f"import sys, runpy; sys.modules['seedgrid'] = None; runpy.run_path({str(path)!r})"
-    alone = subprocess.run(
-        [sys.executable, "-c", driver], capture_output=True, text=True, check=False
-    )
-    assert "needs SeedGrid" in alone.stderr
+    assert "needs SeedGrid" in run_python("-c", driver, code=1).stderr
 
 
 def test_verify_names_the_operation_that_has_no_rule(
@@ -144,9 +131,8 @@ def test_a_machine_that_computes_otherwise_paints_no_portable_picture(
     """The trial before the first one is remembered by passport; what it refuses has a sentence."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "wrong"))
     monkeypatch.setitem(GOLDEN, "silu", "0" * 64)
-    with pytest.raises(RunError, match=r"\(silu\): nothing was painted") as refused:
+    with refused(RunError, "portable_wrong_here", match=r"\(silu\): nothing was painted"):
         paint(real, recipes[:1])
-    assert refused.value.code == "portable_wrong_here"
     (verdict,) = verify([claim_of(recipes[0], np.zeros((64, 64, 3), np.uint8))], real)
     assert (verdict.verdict, "silu" in str(verdict.reasons[0])) == ("impossible", True)
     monkeypatch.undo()

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 from leaks import LEAKS, NOT_FOUND, OF_WEIGHTS, on_output
-from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from painting import PLACEMENT, one_thread, paint, recipes_for
 from pictures import FAMILIES
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import NoiseShare, Recipe
@@ -26,14 +27,8 @@ pytestmark = pytest.mark.usefixtures("forgetful")
 
 
 @pytest.fixture
-def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No probe remembers one before it."""
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
-
-
-@pytest.fixture
-def recipe(painter: DiffusersBackend, model_folder: Callable[[str], Path]) -> Recipe:
-    return recipes_for(painter, model_folder("sd"), num_inference_steps=6)[0]
+def recipe(painter: DiffusersBackend, sd: Path) -> Recipe:
+    return recipes_for(painter, sd, num_inference_steps=6)[0]
 
 
 def probed(
@@ -72,23 +67,21 @@ def test_what_docs_lock_md_calls_missed_is_missed(
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_no_sound_family_is_refused(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
-) -> None:
+def test_no_sound_family_is_refused(painter: DiffusersBackend, folder: Path, dtype: str) -> None:
     """The real probe on real pipelines, one of each family."""
-    report = probed(painter, recipes_for(painter, model_folder(name), dtype=dtype)[0])
+    report = probed(painter, recipes_for(painter, folder, dtype=dtype)[0])
     assert report.holds, report.checks
     assert all(check.compared > 0 for check in report.checks)
 
 
 @pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
 def test_starts_and_tiles_are_no_reason_to_refuse(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    painter: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """A picture that begins from another with little strength, decoded in tiles."""
     starts.know(tmp_path)
     start = starts.keep(tmp_path, np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8))
-    recipe = recipes_for(painter, model_folder(name), num_inference_steps=20)[0]
+    recipe = recipes_for(painter, folder, num_inference_steps=20)[0]
     report = probed(
         painter,
         recipe.replace(start=start, strength=0.1),
@@ -101,10 +94,10 @@ def test_starts_and_tiles_are_no_reason_to_refuse(
     ("scheduler", "width"), [("Euler a", 1), ("DPM++ 2M SDE", 2), ("Heun", 2), ("UniPC", 8)]
 )
 def test_other_widths_and_schedulers_are_tested_as_they_are(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], width: int, scheduler: str
+    painter: DiffusersBackend, sd: Path, width: int, scheduler: str
 ) -> None:
     """Schedulers with a state, with draws of their own and with two calls a step."""
-    recipe = recipes_for(painter, model_folder("sd"), lock_width=width, scheduler=scheduler)[0]
+    recipe = recipes_for(painter, sd, lock_width=width, scheduler=scheduler)[0]
     mixed = recipe.replace(
         negative_prompt="blurry", noise_mix=(NoiseShare(seed=3, weight=0.1),), weights=True
     )
@@ -125,13 +118,10 @@ def test_the_probe_leaves_no_trace(painter: DiffusersBackend, recipe: Recipe) ->
 
 @pytest.mark.parametrize("steps", [1, 4, 20])
 def test_it_costs_at_most_two_grids_of_four_steps(
-    painter: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-    steps: int,
+    painter: DiffusersBackend, sd: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """However many steps are asked for; a guided batch of four has eight rows a step."""
-    recipe = recipes_for(painter, model_folder("sd"), num_inference_steps=steps)[0]
+    recipe = recipes_for(painter, sd, num_inference_steps=steps)[0]
     pipeline, rows = painter.load(recipe, PLACEMENT), {"denoised": 0, "decoded": 0}
 
     def count(name: str) -> Callable[..., None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pictures import make_recipe
 from reports import report_for
@@ -26,11 +24,6 @@ LORA = Lora(id="fox", weights_sha256="a" * 64, scale=0.5)
 pytestmark = pytest.mark.usefixtures("forgetful")
 
 
-@pytest.fixture
-def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -50,9 +43,7 @@ def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda changes: " ".join(changes),
 )
-def test_whatever_changes_shapes_or_code_is_a_test_of_its_own(
-    changes: dict[str, object],
-) -> None:
+def test_whatever_changes_shapes_or_code_is_a_test_of_its_own(changes: dict[str, object]) -> None:
     """The model, its LoRAs, the size, the width, the format, the scheduler, guidance on or off."""
     keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=4))
     assert recall_report(RECIPE.replace(**changes), PASSPORT) is None
@@ -68,9 +59,7 @@ def test_whatever_changes_shapes_or_code_is_a_test_of_its_own(
     ],
     ids=lambda changes: " ".join(changes),
 )
-def test_words_seeds_steps_and_scales_need_no_test_of_their_own(
-    changes: dict[str, object],
-) -> None:
+def test_words_seeds_steps_and_scales_need_no_test_of_their_own(changes: dict[str, object]) -> None:
     """They change neither the shapes nor the code."""
     keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=4))
     found = recall_report(RECIPE.replace(**changes), PASSPORT)

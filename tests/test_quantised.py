@@ -11,12 +11,12 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from painting import PLACEMENT, check_reproduced, paint, recipes_for
+from painting import PLACEMENT, check_script_reproduced, paint, recipes_for
+from refusing import refused
 from safetensors.numpy import load_file
 
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export.script import script
 from seedgrid.models import memory, registry
 from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
@@ -71,9 +71,7 @@ def test_int8_is_verified_in_the_studio_and_by_the_script(tmp_path: Path) -> Non
         entries = studio.grid("a moon", "1-2", dtype="int8")
         (verdict,) = studio.verifier.verify([read_claim(entries[0].path)]).result()
         assert verdict.verdict == "identical"
-    program = tmp_path / "reproduce.py"
-    program.write_text(script(entries), encoding="utf-8")
-    check_reproduced(program, "--model", BUNDLED)
+    check_script_reproduced(entries, tmp_path, BUNDLED)
 
 
 def test_what_is_stored_by_sdnq_is_what_int8_makes(
@@ -101,9 +99,7 @@ def test_a_gguf_file_in_a_models_folder_is_its_transformer(
     assert backend.prepare(recipes[0], PLACEMENT).model_dump()["gguf"]
     with Studio(str(gguf_folder), tmp_path / "library", placement=PLACEMENT) as studio:
         entries = studio.grid("a fox", "1", num_inference_steps=2, width=64, height=64)
-    program = tmp_path / "reproduce.py"
-    program.write_text(script(entries), encoding="utf-8")
-    check_reproduced(program, "--model", gguf_folder)
+    check_script_reproduced(entries, tmp_path, gguf_folder)
 
 
 def test_a_damaged_gguf_file_is_said_to_be(backend: DiffusersBackend, gguf_folder: Path) -> None:
@@ -143,9 +139,8 @@ def test_what_stored_weights_need_is_said(
     told = json.loads(config.read_text()) | {"quantization_config": change}
     config.write_text(json.dumps(told))
     monkeypatch.setattr("seedgrid.models.files.find_spec", lambda _: None)
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, code):
         read_folder(folder)
-    assert caught.value.code == code
 
 
 def test_what_int8_cannot_be_is_said(tmp_path: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from gates import HeldBackend
+from following import place_of
+from gates import GatedBackend
 
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import SUBTLE, Request
-from seedgrid.diffusion.backend import Placement
 from seedgrid.library import search
 from seedgrid.studio import Studio
 from seedgrid.web.actions.form import RoundPayload
@@ -21,7 +19,6 @@ from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.state.page_state import PageState
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3
@@ -41,30 +38,20 @@ EVENTS: dict[str, Event] = {
 
 
 @pytest.fixture
-def may_paint() -> threading.Event:
-    """Whether anything may be painted."""
-    event = threading.Event()
-    event.set()
-    return event
+def backend() -> GatedBackend:
+    return GatedBackend()
 
 
 @pytest.fixture
-def studio(tmp_path: Path, may_paint: threading.Event) -> Iterator[Studio]:
-    backend = HeldBackend(lambda _recipes, _number: may_paint.is_set())
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        yield studio
-
-
-@pytest.fixture
-def last(studio: Studio, may_paint: threading.Event) -> Iterator[Entry]:
+def last(studio: Studio, backend: GatedBackend) -> Iterator[Entry]:
     """A picture of the last round of a work of three rounds; no other is finished beside a test."""
     request = Request(prompt="a fox", width=64, height=64, num_inference_steps=1)
     entries = studio.start_grid(request).result()
     for _ in range(NUM_ROUNDS - 1):
         entries = studio.start_refine(entries[0], GUIDE_SUFFIXES).result()
-    may_paint.clear()
+    backend.may_go.clear()
     yield entries[1]
-    may_paint.set()
+    backend.may_go.set()
 
 
 @pytest.fixture
@@ -81,20 +68,13 @@ def reads(last: Entry, monkeypatch: pytest.MonkeyPatch) -> list[str]:  # noqa: A
     return found
 
 
-def kept(entry: Entry) -> dict[str, Any]:
-    lineage = entry.lineage
-    return PageState(
-        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=entry.id
-    ).model_dump(mode="json")
-
-
 @pytest.mark.parametrize("event", EVENTS)
 def test_an_event_reads_the_work_once(
     studio: Studio, last: Entry, reads: list[str], event: str
 ) -> None:
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
     answers = make_answers(studio)
-    update = EVENTS[event](answers.handlers, answers.library, kept(last))
+    update = EVENTS[event](answers.handlers, answers.library, place_of(last))
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.
     expected = NUM_PICTURES + (1 if event == "open" else 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,12 @@ import pytest
 from following import follow
 from servers import client_of
 
-from seedgrid.diffusion.backend import Placement
-from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
-from seedgrid.web.answers import Answers, make_answers
+from seedgrid.web.answers import Answers
 from seedgrid.web.serializers.answers import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="2", size="64x64")
 VARY = RoundPayload(vary=(", neon",))
-
-
-@pytest.fixture
-def answers(tmp_path: Path) -> Iterator[Answers]:
-    with Studio(library=tmp_path / "art", backend=FakeBackend(), placement=Placement()) as studio:
-        yield make_answers(studio)
 
 
 def refuse(answers: Answers) -> None:

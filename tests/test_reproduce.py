@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
+from command import ROOT, rows, run_python
 
 SCRIPT = """
 import hashlib, json, sys
@@ -50,17 +47,10 @@ for start in range(2, len(sys.argv), 4):
 
 def run(*arguments: str, library: Path) -> list[dict[str, str]]:
     """Run the command line as a user does and return its JSON lines."""
-    done = subprocess.run(
-        [sys.executable, "-m", "seedgrid", *arguments, "--json"],
-        cwd=ROOT,
-        env={**os.environ, "SEEDGRID_LIBRARY": str(library), "SEEDGRID_MODEL": "bundled"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    places = {"SEEDGRID_LIBRARY": str(library), "SEEDGRID_MODEL": "bundled"}
+    done = run_python("-m", "seedgrid", *arguments, "--json", env=os.environ | places)
     assert done.stderr == ""
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return rows(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +71,8 @@ def test_the_workflow_makes_eight_pictures(workflow: dict[str, list[dict[str, st
     """Four seeds, then four prompts on the picked picture's seed; all eight differ."""
     assert [row["seed"] for row in workflow["grid"]] == [0, 1, 2, 3]
     assert [row["seed"] for row in workflow["finals"]] == [2, 2, 2, 2]
-    rows = workflow["grid"] + workflow["finals"]
-    assert len({row["pixels_sha256"] for row in rows}) == 8
+    made = workflow["grid"] + workflow["finals"]
+    assert len({row["pixels_sha256"] for row in made}) == 8
 
 
 def test_a_plain_diffusers_script_makes_the_same_bits(
@@ -90,14 +80,8 @@ def test_a_plain_diffusers_script_makes_the_same_bits(
 ) -> None:
     """Grid and refinement, in a new process, from nothing but the PNG files and the model."""
     paths = [row["path"] for part in ("grid", "finals") for row in workflow[part]]
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(ROOT / "assets" / "model"), *paths],
-        cwd=Path(paths[0]).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    model = ROOT / "assets" / "model"
+    done = run_python("-c", SCRIPT, model, *paths, cwd=Path(paths[0]).parent)
     grid, finals = map(json.loads, done.stdout.splitlines()[-2:])
     for made, recorded in (grid, finals):
         assert len(made) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refused
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.seeds import (
@@ -45,24 +46,20 @@ def test_seeds_as_people_write_them(text: str, seeds: tuple[int, ...]) -> None:
         ("", "seed_text"),
         ("abc", "seed_text"),
         ("1.5", "seed_text"),
-        ("1e3", "seed_text"),
-        ("0x10", "seed_text"),
         ("3-0", "seed_text"),
         ("1-", "seed_text"),
         ("1,,2", "seed_text"),
         ("9" * 5000, "seed_text"),
         ("-1", "seed_range"),
         ("4294967296", "seed_range"),
-        ("99999999999999999999", "seed_range"),
         ("0-4294967295", "seed_count"),
         (f"0-{MAX_SEEDS_AT_ONCE}", "seed_count"),
     ],
 )
 def test_what_is_no_list_of_seeds(text: str, code: str) -> None:
     """Each mistake has its own code, at the field of the seeds, without counting to the end."""
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, code, field="seeds"):
         parse_seeds(text)
-    assert (caught.value.code, caught.value.field) == (code, "seeds")
 
 
 @pytest.mark.parametrize("text", ["random", " Random "])
@@ -79,9 +76,8 @@ def test_random_draws_four_seeds_each_time(text: str) -> None:
 @given(st.integers().filter(lambda value: not 0 <= value <= MAX_SEED))
 def test_no_seed_outside_32_bits(value: int) -> None:
     """2**32 would be seed 0 to torch, and -1 would be 2**32 - 1: both are refused."""
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, "seed_range"):
         check_seed(value)
-    assert caught.value.code == "seed_range"
 
 
 @given(st.lists(SEEDS, min_size=1, max_size=40))

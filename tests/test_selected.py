@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from seedgrid.core.picture import Entry
-from seedgrid.core.request import Request
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.actions.selected import Mark, Selected, Throw
-from seedgrid.web.answers import make_answers
+from seedgrid.web.answers import Answers
 
+SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 1}
 ME = {"visitor": "0" * 32}
 
 
 @pytest.fixture
-def selected(studio: Studio) -> Selected:
-    return make_answers(studio).selected
+def selected(answers: Answers) -> Selected:
+    return answers.selected
 
 
 def trash(selected: Selected, **asked: Any) -> list[str]:
@@ -62,12 +62,7 @@ def test_a_picture_found_several_times_is_one_card(
     selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """A recipe painted three times filled the search with one picture; its card is all of them."""
-    again = [
-        studio.start_grid(
-            Request(prompt="a red fox", seeds=seeds, width=64, height=64, num_inference_steps=1)
-        ).result()
-        for seeds in ((0, 1), (0, 2))
-    ]
+    again = [studio.grid("a red fox", seeds, **SMALL) for seeds in ("0-1", "0, 2")]
     same = [works[0][0], again[0][0], again[1][0]]
     others = {works[0][1].id, again[0][1].id, again[1][1].id}
 
@@ -99,8 +94,7 @@ def test_a_card_of_works_alike_is_all_of_them(
     selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """What was painted twice is one card: both go, both get the tag, both come back."""
-    request = Request(prompt="a red fox", seeds=(0, 9), width=64, height=64, num_inference_steps=1)
-    again = studio.start_grid(request).result()
+    again = studio.grid("a red fox", "0, 9", **SMALL)
     twins = {entry.id for entry in (*works[0], *again)}
     card = next(work for work in studio.library.works().works if work.times == 2)
     selected.on_mark(Mark.model_validate({"works": [card.id], "add": ["twice"]}), ME)

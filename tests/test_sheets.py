@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from pictures import make_lineage, make_picture
 from PIL import Image
 
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Entry, Lineage, Picture, new_id
+from seedgrid.core.picture import Entry, Lineage, new_id
 from seedgrid.export.drawing import Block, Cell, draw, font_for, wrap
 from seedgrid.export.sheets import (
     blocks_of,
@@ -28,14 +29,7 @@ COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))
 def add(library: Library, colour: tuple[int, int, int], **changes: object) -> Entry:
     picture = make_picture(**changes)
     pixels = np.broadcast_to(np.uint8(colour), picture.pixels.shape).copy()
-    return library.add(
-        Picture(
-            pixels=pixels,
-            recipe=picture.recipe,
-            passport=picture.passport,
-            lineage=picture.lineage,
-        )
-    )
+    return library.add(replace(picture, pixels=pixels))
 
 
 def in_round(round_id: str, work_id: str, cell: int, **changes: object) -> Lineage:

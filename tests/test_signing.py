@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from pictures import make_lineage, make_picture
+from refusing import refused
 
 from seedgrid.core.errors import LibraryError
 from seedgrid.formats import png, png_chunks, signing
@@ -96,13 +97,11 @@ def test_a_certificate_that_is_none_is_said_at_the_start(
     whole = certificate.read_text()
     for wrong in ("", whole.replace("PRIVATE KEY", "PUBLIC KEY"), whole.replace("MII", "AAA")):
         certificate.write_text(wrong)
-        with pytest.raises(LibraryError) as caught:
+        with refused(LibraryError, "c2pa_refused"):
             signing.check()
-        assert caught.value.code == "c2pa_refused"
     monkeypatch.setenv(signing.VARIABLE, "/nowhere/signer.pem")
-    with pytest.raises(LibraryError) as caught:
+    with refused(LibraryError, "c2pa_refused"):
         signing.check()
-    assert caught.value.code == "c2pa_refused"
 
 
 def test_another_place_in_a_tree_loses_a_strangers_signature() -> None:

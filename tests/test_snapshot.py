@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from following import place_of
 
 from seedgrid.core.picture import Entry
-from seedgrid.core.request import Request
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.answers import make_answers
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -24,26 +21,11 @@ def snapshots(studio: Studio) -> Snapshots:
 @pytest.fixture
 def entries(studio: Studio) -> tuple[Entry, ...]:
     """A round of two."""
-    return studio.start_grid(
-        Request(prompt="a red fox", seeds=(1, 2), width=64, height=64)
-    ).result()
+    return studio.grid("a red fox", "1-2", width=64, height=64)
 
 
 def refined(studio: Studio, parent: Entry) -> tuple[Entry, ...]:
     return studio.start_refine(parent, [", artsy", ", trending"]).result()
-
-
-def state_of(entry: Entry) -> dict[str, Any]:
-    lineage = entry.lineage
-    state = PageState(
-        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=lineage.picture_id
-    )
-    return state.model_dump(mode="json")
-
-
-async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
-    checks = make_answers(studio).checks
-    return [news.verdict async for news in checks.on_verify(picture_id, kept)]
 
 
 def test_a_lost_picture_is_told_everywhere(
@@ -52,10 +34,10 @@ def test_a_lost_picture_is_told_everywhere(
     """Stage, rail, card and library say it, so that no script asks for a file that is gone."""
     lost, whole = entries
     lost.path.unlink()
-    state = PageState.model_validate(state_of(lost))
+    state = PageState.model_validate(place_of(lost))
     shown = snapshots.of(state).show()
     actions = LibraryActions(studio, snapshots)
-    found = actions.on_search(Query(text="fox"), state_of(lost)).library
+    found = actions.on_search(Query(text="fox"), place_of(lost)).library
     assert [cell["lost"] for cell in shown.stage["cells"]] == [True, False]
     assert [cell["lost"] for cell in shown.rail["rounds"][0]["cells"]] == [True, False]
     assert shown.picked["lost"] is True
@@ -67,7 +49,7 @@ def test_the_trash_is_marked_on_the_stage(
 ) -> None:
     """A picture opened out of the trash stands at its place, and says where it is."""
     studio.library.trash(entries[1].id)
-    shown = snapshots.of(PageState.model_validate(state_of(entries[1]))).show()
+    shown = snapshots.of(PageState.model_validate(place_of(entries[1]))).show()
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [False, True]
     assert shown.picked["trashed"] is True
 
@@ -82,7 +64,7 @@ def test_a_round_in_the_trash_leaves_the_rail(
     studio.library.trash(*(entry.id for entry in (*middle, *aside)))
 
     def rounds(here: Entry) -> list[str]:
-        rail = snapshots.of(PageState.model_validate(state_of(here))).rail()
+        rail = snapshots.of(PageState.model_validate(place_of(here))).rail()
         return [each["id"] for each in rail["rounds"]]
 
     first, second, third, fourth = (

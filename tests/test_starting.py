@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from command import run_python
 
 from seedgrid.diffusion.process import SPIN_COUNT
 
-ROOT = Path(__file__).parent.parent
 LATE = ("torch", "diffusers", "transformers")
 
 
@@ -42,14 +39,8 @@ print(json.dumps([[name for name in names if name in touched], changed, before[1
 
 def test_whoever_imports_us_keeps_their_process() -> None:
     """A library leaves allocator, collector and environment of its host alone."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", GUEST],
-        cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    clean = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    done = run_python("-W", "ignore", "-c", GUEST, env=clean)
     touched, changed, is_same = json.loads(done.stdout)
     assert (touched, is_same) == ([], True)
     assert not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "PYTHONHASHSEED"} & set(changed)
@@ -77,14 +68,7 @@ def test_our_programs_let_threads_spin_less(users: dict[str, str], expected: str
     """Before torch is imported, and never over what the user set."""
     names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
     clean = {name: value for name, value in os.environ.items() if name not in names}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM],
-        cwd=ROOT,
-        env=clean | users,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-W", "ignore", "-c", PROGRAM, env=clean | users)
     assert done.stdout.splitlines()[-1] == expected
 
 
@@ -94,7 +78,4 @@ def test_the_page_is_imported_without_model_and_database() -> None:
         "import app, json, sys; assert not hasattr(app, 'demo'); "
         f"print(json.dumps([n for n in {LATE} if n in sys.modules]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stdout) == []
+    assert json.loads(run_python("-c", code).stdout) == []

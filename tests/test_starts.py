@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 import torch
 from painting import PLACEMENT, check_bundle_reproduced, check_reproduced, claims_of, one_thread
 from PIL import Image
+from refusing import refused
 from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError
@@ -70,10 +71,9 @@ def plain_start(folder: Path, pipeline: str, recipes: Sequence[Recipe], photo: P
 
 @pytest.mark.parametrize("name", rest_swept(PIPELINES, ["sd", "flux"]))
 def test_a_grid_from_a_picture_equals_the_plain_call(
-    tmp_path: Path, model_folder: Callable[[str], Path], photo: Path, name: str
+    tmp_path: Path, folder: Path, photo: Path, name: str
 ) -> None:
     """Four seeds from one start, refined and verified: bit for bit diffusers' own pictures."""
-    folder = model_folder(name)
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         grid = studio.grid(
             "a fox", start=photo, strength=0.5, width=64, height=64, num_inference_steps=4
@@ -90,29 +90,20 @@ def test_a_grid_from_a_picture_equals_the_plain_call(
 
 
 @pytest.mark.sweep
-def test_an_exported_bundle_holds_the_start(
-    tmp_path: Path, model_folder: Callable[[str], Path], photo: Path
-) -> None:
+def test_an_exported_bundle_holds_the_start(tmp_path: Path, sd: Path, photo: Path) -> None:
     """Its script makes the pictures again, and whoever imports it can verify them."""
-    folder = model_folder("sd")
     size = {"width": 64, "height": 64, "num_inference_steps": 4}
-    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+    with Studio(str(sd), tmp_path / "library", placement=PLACEMENT) as studio:
         entries = list(studio.grid("a fox", "0-1", start=photo, **size))
-        write_bundle(entries, tmp_path / "art.zip", model=folder)
+        write_bundle(entries, tmp_path / "art.zip", model=sd)
         (tmp_path / "alone.py").write_text(script(entries))
     check_bundle_reproduced(tmp_path / "art.zip")
-    check_reproduced(tmp_path / "alone.py", "--model", folder)
+    check_reproduced(tmp_path / "alone.py", "--model", sd)
     elsewhere = Library(tmp_path / "elsewhere")
     taken = list(take_in(elsewhere, [tmp_path / "art.zip"]))
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]
     assert (elsewhere.starts / f"{entries[0].recipe.start}.png").is_file()
     elsewhere.close()
-
-
-@pytest.fixture
-def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        yield studio
 
 
 def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:
@@ -141,9 +132,8 @@ def test_what_cannot_be_begun_is_refused(
 ) -> None:
     """Before anything is painted, with what to do."""
     wanted = settings | ({"start": str(photo)} if settings.get("start") is True else {})
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, code):
         studio.grid("a fox", "0", width=64, height=64, **wanted)
-    assert caught.value.code == code
 
 
 def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> None:
@@ -188,11 +178,8 @@ def test_a_final_that_needs_much_memory_is_decoded_in_tiles(
 
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "lcm"], ["sd"]))
-def test_a_final_equals_the_plain_call(
-    tmp_path: Path, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_a_final_equals_the_plain_call(tmp_path: Path, folder: Path, name: str) -> None:
     """Enlarged by Lanczos, then diffusers' image-to-image, alone: bit for bit."""
-    folder = model_folder(name)
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         picked = studio.grid("a fox", "3", width=32, height=32, num_inference_steps=2)[0]
         run = studio.start_final(picked, 2, strengths=[0.2])

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from painting import PLACEMENT, check_bundle_reproduced, check_reproduced
+from command import ROOT, run_python
+from painting import PLACEMENT, check_bundle_reproduced, check_script_reproduced
 from PIL import Image
+from refusing import refused
 from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
 from seedgrid.export.bundle import write_bundle
-from seedgrid.export.script import script
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import parameters_text
 from seedgrid.library import Library
@@ -28,7 +27,6 @@ from seedgrid.library.take_in import take_in
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim, verify
 
-ROOT = Path(__file__).parent.parent
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "num_inference_steps": 6}
 
 
@@ -38,11 +36,6 @@ def a_mask(path: Path, size: tuple[int, int] = (64, 64)) -> Path:
     mask[:, : size[0] // 2] = 255
     Image.fromarray(mask).save(path)
     return path
-
-
-@pytest.fixture(scope="module")
-def sd(model_folder: Callable[[str], Path]) -> Path:
-    return model_folder("sd")
 
 
 @pytest.fixture(scope="module")
@@ -104,19 +97,13 @@ def test_the_library_finds_them_by_what_they_are(studio: Studio, made: dict[str,
 @pytest.mark.sweep
 def test_each_is_verified_in_a_new_process(sd: Path, made: dict[str, Entry]) -> None:
     """Its parents are painted before it; of a region the pixels around it are counted."""
-    done = subprocess.run(
-        [sys.executable, "-m", "seedgrid", "verify", *(str(e.path) for e in made.values())],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "SEEDGRID_LIBRARY": str(made["held"].path.parents[2]),
-            "SEEDGRID_MODELS": str(sd.parent),
-            "OMP_NUM_THREADS": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {
+        "SEEDGRID_LIBRARY": str(made["held"].path.parents[2]),
+        "SEEDGRID_MODELS": str(sd.parent),
+        "OMP_NUM_THREADS": "1",
+    }
+    paths = [each.path for each in made.values()]
+    done = run_python("-m", "seedgrid", "verify", *paths, env=environment)
     lines = {line.split()[1]: line for line in done.stdout.splitlines() if ".png" in line}
     assert {line.split()[0] for line in lines.values()} == {"identical"}, done.stdout + done.stderr
     around = "outside the region every pixel is the parent’s"
@@ -142,10 +129,9 @@ def test_plain_diffusers_makes_them_again(
     sd: Path, made: dict[str, Entry], tmp_path: Path, kind: str
 ) -> None:
     """The script alone, and the bundle in a folder of its own."""
-    (tmp_path / "reproduce.py").write_text(script(list(made.values())), encoding="utf-8")
     write_bundle(list(made.values()), tmp_path / "art.zip", model=sd)
     if kind == "script":
-        check_reproduced(tmp_path / "reproduce.py", "--model", sd)
+        check_script_reproduced(list(made.values()), tmp_path, sd)
         return
     names = check_bundle_reproduced(tmp_path / "art.zip")
     assert len([name for name in names if name.startswith("starts/")]) == 2
@@ -159,16 +145,8 @@ def test_a_portable_script_steers_too(sd: Path, studio: Studio, tmp_path: Path) 
     mask = a_mask(tmp_path / "mask.png")
     made = studio.refine(parent, [", neon"], hold=0.5, only=mask)
     spread = studio.grid("a fox", "3", portable=True, spread=0.3, **small)
-    (tmp_path / "reproduce.py").write_text(script([*made, *spread]), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "reproduce.py", "--model", str(sd)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    check_script_reproduced([*made, *spread], tmp_path, sd, env=environment)
 
 
 def test_a_bundle_brings_its_masks(made: dict[str, Entry], sd: Path, tmp_path: Path) -> None:
@@ -191,19 +169,8 @@ def test_the_command_line_steers(sd: Path, tmp_path: Path) -> None:
     """`grid --spread`, `refine --hold --only --feather`, lines of holds, `show`; JSON says it."""
 
     def run(*arguments: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "seedgrid", *arguments],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "SEEDGRID_LIBRARY": str(tmp_path / "library"),
-                "SEEDGRID_MODEL": str(sd),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr
+        places = {"SEEDGRID_LIBRARY": str(tmp_path / "library"), "SEEDGRID_MODEL": str(sd)}
+        done = run_python("-m", "seedgrid", *arguments, code=code, env=os.environ | places)
         return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
     small = ["--size", "64x64", "--steps", "5", "--json"]
@@ -241,9 +208,8 @@ def test_what_cannot_be_is_refused_in_a_sentence(
     studio: Studio, made: dict[str, Entry], how: dict[str, Any], code: str
 ) -> None:
     """Before anything is painted."""
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, code):
         studio.refine(made["parent"], **how)
-    assert caught.value.code == code
 
 
 def test_a_final_of_a_steered_picture_follows_nobody(

@@ -11,9 +11,10 @@ import diffusers
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from painting import PLACEMENT, one_thread, paint, recipes_for
 from sweeping import rest_swept
 from test_parity import FAMILIES, SCHEDULERS
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
@@ -89,11 +90,7 @@ def callback_call(
 
 
 WITH_WORDS = [each for each in FAMILIES if each not in ("ddpm", "ddim")]
-CASES = [
-    ("sd", "DDIM", 5.0),
-    ("sd", "Heun", 0.0),
-    ("sdxl", None, 5.0),
-]
+CASES = [("sd", "DDIM", 5.0), ("sd", "Heun", 0.0), ("sdxl", None, 5.0)]
 SWEPT = [
     *((name, None, 5.0) for name in ("sd3", "lcm")),
     *(("sd", solver, 5.0) for solver in SOLVERS[1:]),
@@ -105,17 +102,12 @@ SWEPT = [
 
 @pytest.mark.parametrize(
     ("name", "solver", "guidance"),
-    [*CASES, *(pytest.param(*case, marks=pytest.mark.sweep) for case in SWEPT)],
+    rest_swept([*CASES, *SWEPT], CASES),
 )
 def test_hold_equals_diffusers_own_callback(
-    backend: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    name: str,
-    solver: str | None,
-    guidance: float,
+    backend: DiffusersBackend, folder: Path, name: str, solver: str | None, guidance: float
 ) -> None:
     """The parent was painted beside other seeds; its first steps are given back, 0 bits differ."""
-    folder = model_folder(name)
     changes = {"guidance_scale": guidance} | ({"scheduler": solver} if solver else {})
     grid = parents_of(backend, folder, **changes)
     recipes = held(grid[2])
@@ -128,11 +120,9 @@ def test_hold_equals_diffusers_own_callback(
 
 
 @pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
-def test_the_memory_of_the_way_changes_no_bit(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
+def test_the_memory_of_the_way_changes_no_bit(backend: DiffusersBackend, folder: Path) -> None:
     """Every family: with the parent's outputs in memory and painted anew, held and in a region."""
-    grid = parents_of(backend, model_folder(name), num_inference_steps=5)
+    grid = parents_of(backend, folder, num_inference_steps=5)
     children = (*held(grid[2], 0.4)[:2], *held(grid[1], 0.6)[:2])
     paint(backend, grid)
     calls = counted_calls(backend, children[0])
@@ -159,10 +149,10 @@ def counted_calls(backend: DiffusersBackend, recipe: Recipe) -> Callable[[], int
 
 @pytest.mark.parametrize("solver", ["DDIM", "Heun"])
 def test_held_steps_do_not_run_the_denoiser(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], solver: str
+    backend: DiffusersBackend, sd: Path, solver: str
 ) -> None:
     """Three of eight steps are held: they are run once for all when forgotten, and else never."""
-    grid = parents_of(backend, model_folder("sd"), scheduler=solver)
+    grid = parents_of(backend, sd, scheduler=solver)
     paint(backend, grid)
     calls = counted_calls(backend, grid[0])
     own = {"DDIM": 5, "Heun": 9}[solver]
@@ -174,12 +164,10 @@ def test_held_steps_do_not_run_the_denoiser(
 
 
 def test_the_memory_is_bounded(
-    backend: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    backend: DiffusersBackend, sd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With room for nothing the parent is painted anew, and the pictures are the same."""
-    grid = parents_of(backend, model_folder("sd"))
+    grid = parents_of(backend, sd)
     paint(backend, grid)
     expected = paint(backend, held(grid[2]))
     monkeypatch.setenv("SEEDGRID_WAY_MB", "0.0001")
@@ -189,11 +177,9 @@ def test_the_memory_is_bounded(
     assert not small._ways._ways
 
 
-def test_one_batch_holds_several_lengths_and_parents(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_one_batch_holds_several_lengths_and_parents(backend: DiffusersBackend, sd: Path) -> None:
     """Four holds side by side are those of four rounds; a free picture sits beside them."""
-    grid = parents_of(backend, model_folder("sd"))
+    grid = parents_of(backend, sd)
     night = grid[1].replace(prompt="a red fox at night")
     mixed = (
         night,
@@ -220,10 +206,10 @@ def a_mask(folder: Path, seed: int, size: int = 64) -> str:
 
 @pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
 def test_outside_a_region_not_one_bit_differs(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    backend: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """In every family, with and without hold, with the parent in memory and without."""
-    grid = parents_of(backend, model_folder(name), num_inference_steps=4)
+    grid = parents_of(backend, folder, num_inference_steps=4)
     parent = paint(backend, grid)[2]
     words = grid[2].replace(prompt="a red fox, neon")
     masks = [a_mask(tmp_path, seed, len(parent)) for seed in range(2)]
@@ -244,10 +230,10 @@ def test_outside_a_region_not_one_bit_differs(
 
 
 def test_regions_one_after_another_make_a_chain(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    backend: DiffusersBackend, sd: Path, tmp_path: Path
 ) -> None:
     """Each keeps what the one before it made, also where it is held and painted by itself."""
-    recipe = parents_of(backend, model_folder("sd"))[2]
+    recipe = parents_of(backend, sd)[2]
     before = paint(backend, [recipe])[0]
     for number, line in enumerate(LINES[:3]):
         region = Region(mask=a_mask(tmp_path, number), feather=2)
@@ -263,10 +249,10 @@ def test_regions_one_after_another_make_a_chain(
 
 
 def test_a_held_picture_of_a_region_follows_all_of_it(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    backend: DiffusersBackend, sd: Path, tmp_path: Path
 ) -> None:
     """The same words, held, give the very picture that is followed, latents and pixels."""
-    grandparent = parents_of(backend, model_folder("sd"))[1]
+    grandparent = parents_of(backend, sd)[1]
     words = grandparent.replace(prompt="a red fox, neon")
     region = Region(mask=a_mask(tmp_path, 5), feather=0)
     parent = steer(grandparent, words, region=region)
@@ -311,10 +297,10 @@ def distance(pictures: Sequence[Pixels]) -> float:
 
 
 def test_a_stop_reaches_the_parent_that_is_painted_first(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    backend: DiffusersBackend, sd: Path
 ) -> None:
     """It tells of all steps together; one that is stopped leaves nothing behind in memory."""
-    recipes = held(parents_of(backend, model_folder("sd"))[0])
+    recipes = held(parents_of(backend, sd)[0])
     backend.prepare(recipes[0], PLACEMENT)
     watch = SilentWatch(stop_after=2)
     with pytest.raises(RunCancelled):
@@ -330,12 +316,10 @@ def test_a_stop_reaches_the_parent_that_is_painted_first(
 
 
 @pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
-def test_a_start_can_be_held_too(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_a_start_can_be_held_too(backend: DiffusersBackend, folder: Path, tmp_path: Path) -> None:
     """From a picture fewer steps are run: the first of those are the parent's."""
     start = starts.keep(tmp_path / "starts", np.full((64, 64, 3), 90, np.uint8))
-    grid = parents_of(backend, model_folder(name), start=start, strength=0.75)
+    grid = parents_of(backend, folder, start=start, strength=0.75)
     parent = paint(backend, grid)[2]
     region = Region(mask=a_mask(tmp_path, 8), feather=0)
     words = grid[2].replace(prompt="a red fox, neon")
@@ -350,10 +334,10 @@ def test_a_start_can_be_held_too(
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ["sd", "sd3"])
 def test_portable_pictures_are_steered_too(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+    backend: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """With what is remembered and without, in batches of other widths."""
-    grid = parents_of(backend, model_folder(name), portable=True, num_inference_steps=4)
+    grid = parents_of(backend, folder, portable=True, num_inference_steps=4)
     parent = paint(backend, grid[:2])[1]
     region = Region(mask=a_mask(tmp_path, 3), feather=3)
     child = steer(grid[1], grid[1].replace(prompt="fox, neon"), hold=0.5, region=region)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, Iterator
-from pathlib import Path
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
 import pytest
 from following import follow
-from gates import HeldBackend
+from gates import GatedBackend
 from starlette.applications import Starlette
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload
@@ -30,18 +28,8 @@ ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
 
 @pytest.fixture
-def may_go() -> threading.Event:
-    """Whether a step may be made; so it is unless a test says otherwise."""
-    event = threading.Event()
-    event.set()
-    return event
-
-
-@pytest.fixture
-def studio(tmp_path: Path, may_go: threading.Event) -> Iterator[Studio]:
-    backend = HeldBackend(lambda _recipes, _number: may_go.is_set(), step_delay_s=0.05)
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        yield studio
+def backend() -> GatedBackend:
+    return GatedBackend(step_delay_s=0.05)
 
 
 def told(answer: str) -> list[dict[str, Any]]:
@@ -50,9 +38,9 @@ def told(answer: str) -> list[dict[str, Any]]:
     return [json.loads(block.removeprefix("data: ")) for block in blocks]
 
 
-def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Event) -> None:
+def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend) -> None:
     """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
-    may_go.clear()
+    backend.may_go.clear()
     answers = make_answers(studio)
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
@@ -62,7 +50,7 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Eve
     async def follow(state: object) -> AsyncGenerator[PageUpdate, None]:
         async for news in answers.handlers.follow(state):
             yield news
-            may_go.set()  # The first ones were told.
+            backend.may_go.set()  # The first ones were told.
 
     async def answer_to(_: object) -> Response:
         return StreamingResponse(lines(follow(place)), media_type="text/event-stream")
@@ -79,9 +67,9 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Eve
     assert 1 <= sum("rail" in each for each in news) < len(news)
 
 
-def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> None:
+def test_a_stream_holds_no_thread(studio: Studio, backend: GatedBackend) -> None:
     """Each listener once held one that slept: a hundred of them, a hundred threads."""
-    may_go.clear()
+    backend.may_go.clear()
     answers, before = make_answers(studio), threading.active_count()
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
@@ -95,7 +83,7 @@ def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> No
         hearing = [asyncio.ensure_future(anext(news)) for news in listeners]
         await asyncio.sleep(0.2)
         num_threads = threading.active_count()
-        may_go.set()
+        backend.may_go.set()
         await asyncio.gather(*hearing)
         for news in listeners:
             await news.aclose()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command import run_python
+from refusing import refused
 from reports import report_for
 
 from seedgrid.core.errors import (
@@ -19,6 +18,7 @@ from seedgrid.core.errors import (
     RunCancelled,
 )
 from seedgrid.core.events import Step
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
@@ -26,14 +26,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio, default_library, default_model
 from seedgrid.testing.fake import FakeBackend
 
-ROOT = Path(__file__).parent.parent
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
-
-
-@pytest.fixture
-def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        yield studio
 
 
 def test_the_workflow(studio: Studio, tmp_path: Path) -> None:
@@ -42,12 +35,7 @@ def test_the_workflow(studio: Studio, tmp_path: Path) -> None:
     assert [picture.seed for picture in grid] == [0, 1, 2, 3]
     finals = studio.refine(grid[2])
     assert [final.seed for final in finals] == [2] * 4
-    assert [final.prompt.removeprefix(grid[2].prompt) for final in finals] == [
-        ", highly realistic",
-        ", artsy",
-        ", trending",
-        ", colorful",
-    ]
+    assert [final.prompt for final in finals] == [grid[2].prompt + s for s in GUIDE_SUFFIXES]
     path = finals[3].save(tmp_path / "labrador.png")
     assert png.read(path).recipe == finals[3].recipe
     assert (np.asarray(finals[3].image) == png.read_pixels(path)).all()
@@ -92,33 +80,25 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
         (final,) = studio.refine(grid[number].id, [", artsy"])
         assert final.seed == grid[number].seed
         assert final.lineage.parent_id == grid[number].id
-    with pytest.raises(LibraryError) as caught:
+    with refused(LibraryError, "picture_lost"):
         grid[1].save(studio.library_folder / "copy.png")
-    assert caught.value.code == "picture_lost"
 
 
-def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
+def test_refining_a_file_from_elsewhere(studio: Studio, elsewhere: Studio, tmp_path: Path) -> None:
     """A PNG of another library can be refined; it joins this one, so that the tree is whole."""
-    with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
-        file = other.grid("a fox", seeds=[4], **SMALL)[0].save(tmp_path / "fox.png")
+    file = elsewhere.grid("a fox", seeds=[4], **SMALL)[0].save(tmp_path / "fox.png")
     (final,) = studio.refine(file, [", artsy"])
     parent_id = final.lineage.parent_id
     assert parent_id == png.read(file).lineage.picture_id
     assert studio.library.get(parent_id).recipe.seed == 4
 
 
-def test_bad_input_starts_nothing(tmp_path: Path, backend: FakeBackend) -> None:
+def test_bad_input_starts_nothing(studio: Studio, backend: FakeBackend) -> None:
     """A mistake is told before a folder is made or a thread started."""
-    with Studio(library=tmp_path / "library", backend=backend) as studio:
-        for mistake in (
-            lambda: studio.grid(""),
-            lambda: studio.grid("a fox", "1.5"),
-            lambda: studio.grid("a fox", width=7),
-            lambda: studio.grid("a fox", num_inference_steps=0),
-        ):
-            with pytest.raises(InputError):
-                mistake()
-    assert not (tmp_path / "library").exists()
+    for wrong in ({"prompt": ""}, {"seeds": "1.5"}, {"width": 7}, {"num_inference_steps": 0}):
+        with pytest.raises(InputError):
+            studio.grid(**({"prompt": "a fox"} | wrong))
+    assert not studio.library_folder.exists()
     assert backend.calls == []
 
 
@@ -148,10 +128,7 @@ def test_what_is_known_is_remembered_after_a_restart(tmp_path: Path) -> None:
 def test_a_narrower_batch_than_the_parent_had_is_told(
     studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a test said no, variations are as narrow as the lock holds, and the answer says so.
-
-    The width was once changed while planning, and nobody was told.
-    """
+    """After a test said no, variations are as narrow as the lock holds, and the answer says so."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     before = studio.start_refine(parent, [", artsy"])
@@ -207,7 +184,4 @@ def test_public_names_are_there() -> None:
         "for name in seedgrid.__all__: getattr(seedgrid, name)\n"
         "print([m for m in ('torch', 'diffusers', 'gradio') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert run_python("-c", code).stdout.strip() == "[]"

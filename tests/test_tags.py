@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pictures import make_lineage, make_picture
+from refusing import refused
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import (
@@ -18,12 +16,6 @@ from seedgrid.core.picture import (
 )
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
 
 
 @pytest.fixture
@@ -58,9 +50,8 @@ def test_a_tag_is_kept_on_one_line(text: str, tag: str) -> None:
 )
 def test_a_hostile_tag_is_refused(text: str, code: str) -> None:
     """Whatever is too long or cannot be seen; a long one is not read to its end."""
-    with pytest.raises(InputError) as caught:
+    with refused(InputError, code):
         check_tag(text)
-    assert caught.value.code == code
 
 
 def test_a_picture_has_so_many_tags_and_no_more(library: Library, three: tuple[Entry, ...]) -> None:

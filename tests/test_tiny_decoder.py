@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ import diffusers
 import numpy as np
 import pytest
 from hub import Hub
-from painting import PLACEMENT, SilentWatch, plain_call, recipes_for
+from painting import PLACEMENT, plain_call, recipes_for
 from pipeline_parts import seeded
+from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.request import Request
@@ -41,11 +42,6 @@ def write_decoder(folder: Path) -> Path:
 
 def equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return np.array_equal(np.stack(some), np.stack(others))
-
-
-@pytest.fixture
-def sd(model_folder: Callable[[str], Path]) -> Path:
-    return model_folder("sd")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import ast
 import io
 import json
 import struct
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable
@@ -14,16 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import ROOT, run_python
 from foreign_files import blank_png
 from pictures import make_picture
 from PIL import Image, ImageOps
+from refusing import refused
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png, png_chunks
 from seedgrid.storage import starts, unpacking
 from seedgrid.storage.unpacking import unpacked
 
-ROOT = Path(__file__).parent.parent
 MAY_OPEN = {"storage/unpacking.py", "core/picture.py"}
 """The one place, and one that unpacks nothing but the size of a recipe."""
 
@@ -79,14 +79,8 @@ Costs = dict[tuple[str, str], tuple[int, str, int]]
 def costs_of(folder: Path) -> Costs:
     """Give each file of a folder to every door, in a process of its own."""
     (folder / "a first one.png").write_bytes(png.encode(make_picture(seed=99)))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHILD, str(folder)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"SEEDGRID_PUBLIC": "1", "SEEDGRID_CACHE": str(folder / "cache")},
-    )
+    environment = {"SEEDGRID_PUBLIC": "1", "SEEDGRID_CACHE": str(folder / "cache")}
+    done = run_python("-W", "ignore", "-c", CHILD, folder, env=environment)
     return {
         (name, work): (peak, said, calls)
         for name, work, peak, said, calls in json.loads(done.stdout)
@@ -210,20 +204,15 @@ def test_a_photograph_is_upright(kind: str, how: int) -> None:
     ],
 )
 def test_pictures_of_every_kind_are_weighed(
-    mode: str,
-    kind: str,
-    options: dict[str, bool],
-    is_heavy: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    mode: str, kind: str, options: dict[str, bool], is_heavy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a large one takes is known before it is unpacked; on one's own machine it may."""
     target = io.BytesIO()
     Image.new(mode, (4400, 4400)).save(target, kind, **options)
     monkeypatch.setenv("SEEDGRID_MAX_UNPACKED_MB", "1")
     if is_heavy:
-        with pytest.raises(PictureError) as caught:
+        with refused(PictureError, "picture_large"):
             starts.read_picture(target.getvalue())
-        assert caught.value.code == "picture_large"
         monkeypatch.setenv("SEEDGRID_MAX_UNPACKED_MB", "none")
     assert starts.read_picture(target.getvalue()).shape == (2048, 2048, 3)
 

@@ -5,27 +5,29 @@ A Compact network is computed without spandrel, as that of the bundled model is.
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from command import run_python
 from lora_files import lora_bytes
 from painting import PLACEMENT, check_bundle_reproduced, claims_of, one_thread
 from PIL import Image
+from refusing import code_of, refused
 from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from upscaler_files import PlainCompact, plain_pixels, save_upscaler
+from watches import SilentWatch
 
-from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
+from seedgrid.core.errors import ModelError, RunCancelled
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.diffusion import upscaling
-from seedgrid.diffusion.backend import PreviewMaker, Unwatched
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
@@ -50,12 +52,6 @@ def network(tmp_path: Path) -> Path:
 @pytest.fixture
 def picked(studio: Studio) -> Entry:
     return studio.grid("a fox", "3", width=192, height=160, num_inference_steps=4)[0]
-
-
-def refused(call: Callable[..., object], *arguments: object, **settings: object) -> str:
-    with pytest.raises(SeedGridError) as caught:
-        call(*arguments, **settings)
-    return caught.value.code
 
 
 def test_a_picture_enlarged_by_a_network_is_a_recipe(
@@ -86,7 +82,7 @@ def test_refining_a_large_picture_refines_what_was_enlarged(
         assert {entry.lineage.parent_id for entry in run.result()} == {picked.id}
         assert [notice.code for notice in run.notices] == ["upscaler_parent"]
     with Studio("bundled", tmp_path / "elsewhere") as elsewhere:
-        assert refused(elsewhere.refine, large.path) == "upscaler_words"
+        assert code_of(elsewhere.refine, large.path) == "upscaler_words"
 
 
 def test_what_cannot_be_enlarged_is_refused(
@@ -94,19 +90,19 @@ def test_what_cannot_be_enlarged_is_refused(
 ) -> None:
     """In a sentence, before anything is painted."""
     (large,) = studio.final(picked, 2, upscaler=str(network))
-    assert refused(studio.final, picked, 3, upscaler=str(network)) == "final_scale"
-    assert refused(studio.final, large, 8, upscaler=str(network)) == "final_scale"
+    assert code_of(studio.final, picked, 3, upscaler=str(network)) == "final_scale"
+    assert code_of(studio.final, large, 8, upscaler=str(network)) == "final_scale"
     four = studio.final(large, 4, upscaler=str(network))[0]
-    assert refused(studio.final, four, 2, upscaler=str(network)) == "size_range"
+    assert code_of(studio.final, four, 2, upscaler=str(network)) == "size_range"
     for name in ("nobody", "/nowhere/nobody.safetensors", "../foxes"):
-        assert refused(studio.final, picked, 2, upscaler=name) == "upscaler_missing"
+        assert code_of(studio.final, picked, 2, upscaler=name) == "upscaler_missing"
     lora = network.with_name("lora.safetensors")
     lora.write_bytes(lora_bytes())
-    assert refused(studio.final, picked, 2, upscaler=str(lora)) == "upscaler_damaged"
+    assert code_of(studio.final, picked, 2, upscaler=str(lora)) == "upscaler_damaged"
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fake")
-    assert refused(studio.final, picked, 2, upscaler="2x-foxes") == "upscaler_not_offered"
-    assert refused(studio.start_again, [large]) == "upscaler_not_offered"
+    assert code_of(studio.final, picked, 2, upscaler="2x-foxes") == "upscaler_not_offered"
+    assert code_of(studio.start_again, [large]) == "upscaler_not_offered"
     assert known_upscalers() == ()
 
 
@@ -115,10 +111,8 @@ def test_without_spandrel_one_sentence_says_what_to_install(
 ) -> None:
     """A network of another kind than Compact cannot be read without it."""
     monkeypatch.setitem(sys.modules, "spandrel", None)
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "upscaler_library", match=r"seedgrid\[upscale\]"):
         upscaling.EnlargingBackend(lambda: None).load(take_upscaler(network), torch.device("cpu"))
-    assert caught.value.code == "upscaler_library"
-    assert "seedgrid[upscale]" in str(caught.value)
 
 
 @pytest.fixture
@@ -171,8 +165,7 @@ def test_pictures_come_out_again_in_a_new_process(
     check_bundle_reproduced(tmp_path / "art.zip")
     assert "spandrel" not in (tmp_path / "art" / "requirements.txt").read_text()
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(painter.library_folder))
-    command = [sys.executable, "-m", "seedgrid", "verify", own.path, half.path, other.path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python("-m", "seedgrid", "verify", own.path, half.path, other.path)
     assert done.stdout.endswith("\n3 identical\n"), done.stdout + done.stderr
 
 
@@ -186,14 +179,14 @@ def test_the_bundled_model_has_a_network_of_its_own(
     assert large.image.size == (256, 256)
     assert large.recipe.upscaler
     assert large.recipe.upscaler.id == "bundled-4x"
-    assert refused(painter.final, picked, 2, strengths=[0.3]) == "final_model"
+    assert code_of(painter.final, picked, 2, strengths=[0.3]) == "final_model"
     assert painter.model_manager.upscalers(painter.card())[0] == "bundled-4x"
     assert "bundled-4x" not in painter.model_manager.upscalers()
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
     assert painter.final(picked, 2)[0].image.size == (128, 128)
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "someone/foxes")
-    assert refused(painter.final, picked, 4, upscaler="bundled-4x") == "upscaler_not_offered"
+    assert code_of(painter.final, picked, 4, upscaler="bundled-4x") == "upscaler_not_offered"
 
 
 def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path: Path) -> None:
@@ -201,23 +194,13 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
     path = save_upscaler(tmp_path / "2x-small.safetensors", kind="Compact")
     picked = painter.grid("a fox", "3", width=256, height=160, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 4, upscaler=str(path))
-
-    class Noting(Unwatched):
-        def __init__(self, stop_after: int) -> None:
-            self.told: list[tuple[int, int]] = []
-            self.stop_after = stop_after
-
-        def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-            assert previews()[0].ndim == 3
-            self.told.append((number, total))
-            self.cancelled = number == self.stop_after
-
-    backend, whole, stopped = DeferredBackend(), Noting(99), Noting(3)
+    backend, whole, stopped = DeferredBackend(), SilentWatch(with_previews=True), SilentWatch(3)
     backend.paint([large.recipe], PLACEMENT, whole)
-    assert whole.told == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
+    assert whole.steps == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
+    assert all(previews[0].ndim == 3 for previews in whole.previews)
     with pytest.raises(RunCancelled):
         backend.paint([large.recipe], PLACEMENT, stopped)
-    assert len(stopped.told) == 3
+    assert len(stopped.steps) == 3
     assert backend.probe(large.recipe, PLACEMENT, Unwatched()) is None
 
 
@@ -231,7 +214,7 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     assert found.verdict == "impossible"
     assert "other weights" in str(found.reasons[0])
     save_upscaler(path, scale=1)
-    assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
+    assert code_of(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
     assert large.recipe.upscaler != Upscaler(id="2x-changed", weights_sha256="0" * 64)
 
 
@@ -246,4 +229,4 @@ def test_what_a_hostile_file_says_of_its_layers_is_not_believed(
     """A layer of gigabytes stood in a file of three hundred bytes, and spandrel would make it."""
     path = tmp_path / "4x-foxes.safetensors"
     save_file({name: np.zeros(shape, np.float32) for name, shape in layers.items()}, path)
-    assert refused(take_upscaler, path) == "upscaler_damaged"
+    assert code_of(take_upscaler, path) == "upscaler_damaged"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from painting import PLACEMENT, SilentWatch, one_thread, recipes_for
+from command import run_python
+from painting import PLACEMENT, one_thread, recipes_for
 from pictures import make_lineage
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture
@@ -36,9 +36,9 @@ from seedgrid.verify import (
 
 
 @pytest.fixture(scope="module")
-def grid(painter: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Claim, ...]:
+def grid(painter: DiffusersBackend, sd: Path) -> tuple[Claim, ...]:
     """Four pictures as they came out, on one thread."""
-    return paint_claims(painter, model_folder("sd"), PLACEMENT)
+    return paint_claims(painter, sd, PLACEMENT)
 
 
 def paint_claims(
@@ -125,35 +125,25 @@ def test_threads_beyond_what_a_machine_bears_are_said_and_not_restored(
     ],
 )
 def test_what_changes_bits_is_restored(
-    painter: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    placement: Placement,
-    words: str,
+    painter: DiffusersBackend, sd: Path, placement: Placement, words: str
 ) -> None:
     """Memory format, attention, slicing and precision come from the passport."""
-    claims = paint_claims(painter, model_folder("sd"), placement, determinism="off")
+    claims = paint_claims(painter, sd, placement, determinism="off")
     verdict = verify_one(painter, claims[0])
     assert verdict.verdict == "identical"
     assert words in sentences(verdict)
 
 
 def test_a_picture_is_not_blamed_for_what_its_slot_did(
-    painter: DiffusersBackend,
-    model_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    painter: DiffusersBackend, sd: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where the lock does not hold, a lone picture may come out otherwise, and that is said.
-
-    Pictures of a model whose rows mix came out apart, and verify said that somebody had altered
-    their recipe.
-    """
+    """Where the lock does not hold, a lone picture may come out otherwise, and that is said."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))  # Others have found this model tight.
-    recipe = recipes_for(painter, model_folder("sd"))[0]
+    recipe = recipes_for(painter, sd)[0]
     with monkeypatch.context() as planted:
         pipeline = painter.load(recipe, PLACEMENT)
         leak(pipeline, planted)
-        claims = paint_claims(painter, model_folder("sd"), PLACEMENT)
+        claims = paint_claims(painter, sd, PLACEMENT)
         verdicts = [verify_one(painter, claim) for claim in claims]
         assert {verdict.verdict for verdict in verify(claims, painter)} == {"identical"}
     for verdict in verdicts:
@@ -173,10 +163,9 @@ def leak(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_instructions_are_a_named_difference(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+    painter: DiffusersBackend, sd: Path, tmp_path: Path
 ) -> None:
     """Libraries read their limits once: pictures made under others are close, and say why."""
-    folder = model_folder("sd")
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
         "from pathlib import Path\n"
@@ -190,11 +179,8 @@ def test_other_instructions_are_a_named_difference(
     path = tmp_path / "limited.png"
     # Another one than this process has itself.
     limit = "avx2" if os.environ.get("ATEN_CPU_CAPABILITY") == "default" else "default"
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, tests, tests.parent, folder, path],
-        env=os.environ | {"ATEN_CPU_CAPABILITY": limit},
-        check=True,
-    )
+    environment = os.environ | {"ATEN_CPU_CAPABILITY": limit}
+    run_python("-W", "ignore", "-c", program, tests, tests.parent, sd, path, env=environment)
     claim = read_claim(path)
     assert claim.passport.cpu_capability == limit.upper()
     verdict = verify_one(painter, claim)
@@ -299,11 +285,9 @@ def test_files_are_verified_and_bad_ones_are_impossible(
     assert line.keys() >= {"path", "verdict", "max_abs_diff", "psnr_db", "reasons"}
 
 
-def test_one_picture_does_not_stop_those_of_its_batch(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
+def test_one_picture_does_not_stop_those_of_its_batch(painter: DiffusersBackend, sd: Path) -> None:
     """Words that cannot be weighed share a batch with honest pictures: each has its own verdict."""
-    claims = paint_claims(painter, model_folder("sd"), PLACEMENT, num_inference_steps=1)
+    claims = paint_claims(painter, sd, PLACEMENT, num_inference_steps=1)
     weighed = [replace(each, recipe=each.recipe.replace(weights=True)) for each in claims]
     bad = weighed[1].recipe.replace(prompt="a (red:9) fox")
     claims = (weighed[0], replace(weighed[1], recipe=bad), *weighed[2:])

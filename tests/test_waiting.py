@@ -13,12 +13,11 @@ from serving import serve
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.plan import plan_grid
-from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload
-from seedgrid.web.answers import make_answers
+from seedgrid.web.answers import Answers
 from seedgrid.web.server.waiting import followed
 
 SOON_S = 120.0
@@ -63,39 +62,39 @@ def test_waiting_for_a_run_takes_no_thread(make_recipes: MakeRecipes) -> None:
         assert run.state == "done"
 
 
-def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
+def test_a_run_is_stopped_by_its_owner_only(
+    backend: FakeBackend, studio: Studio, answers: Answers
+) -> None:
     """Who was sent the page of another may watch a run and not end it."""
-    backend = FakeBackend(step_delay_s=0.02)
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        handlers = make_answers(studio).handlers
-        me = {"visitor": "a" * 32}
-        asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
-        shown = handlers.on_generate(asked, me)
-        run = studio.engine.run(shown.state.run or "")
-        handlers.stop(shown.state.model_copy(update={"visitor": "b" * 32}))
-        assert not run.cancelled
-        handlers.stop(shown.state)
-        assert run.cancelled
+    backend._step_delay_s = 0.02
+    me = {"visitor": "a" * 32}
+    asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
+    shown = answers.handlers.on_generate(asked, me)
+    run = studio.engine.run(shown.state.run or "")
+    answers.handlers.stop(shown.state.model_copy(update={"visitor": "b" * 32}))
+    assert not run.cancelled
+    answers.handlers.stop(shown.state)
+    assert run.cancelled
 
 
-def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
+def test_a_check_is_stopped_like_a_run(
+    backend: FakeBackend, studio: Studio, answers: Answers
+) -> None:
     """Stop ends what is verified, and another visitor's stop does not."""
     me = "a" * 32
-    backend = FakeBackend()
-    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
-        backend._step_delay_s = 0.05
-        checks = make_answers(studio).checks
+    (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
+    backend._step_delay_s = 0.05
+    checks = answers.checks
 
-        async def verify() -> list[object]:
-            said = []
-            async for news in checks.on_verify(picture.id, {"visitor": me}):
-                said.append(news.verdict)
-                checks.stop("b" * 32)
-                if len(said) == 3:
-                    checks.stop(me)
-            return said
+    async def verify() -> list[object]:
+        said = []
+        async for news in checks.on_verify(picture.id, {"visitor": me}):
+            said.append(news.verdict)
+            checks.stop("b" * 32)
+            if len(said) == 3:
+                checks.stop(me)
+        return said
 
-        last = asyncio.run(asyncio.wait_for(verify(), SOON_S))[-1]
+    last = asyncio.run(asyncio.wait_for(verify(), SOON_S))[-1]
     assert isinstance(last, dict)
     assert last["error"]["key"] == "error_run_cancelled"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from refusing import refused
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import RunError, as_ours
@@ -73,9 +74,8 @@ def test_a_painter_that_hangs_is_told_to_all_who_wait(
             run.cancel()
         assert lost.wait(SOON_S)
         for result in (other.result, task.result):
-            with pytest.raises(RunError) as caught:
+            with refused(RunError, "engine_lost"):
                 result(SOON_S)
-            assert caught.value.code == "engine_lost"
         assert run.state == ("cancelled" if num_steps else "failed")
         assert engine.load.is_lost
         with pytest.raises(RunError, match="start SeedGrid again"):
@@ -138,7 +138,6 @@ def test_what_is_no_picture_of_its_recipe_is_told_and_not_kept(
     store = MemoryStore()
     with Engine(Mistaken(wrong), store) as engine:
         run = engine.submit(plan_grid(make_recipes(seeds=(1, 2))), owner="a")
-        with pytest.raises(RunError) as caught:
+        with refused(RunError, "picture_shape"):
             run.result(SOON_S)
-    assert caught.value.code == "picture_shape"
     assert [entry.recipe.seed for entry in store.entries] == [2]

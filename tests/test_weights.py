@@ -73,10 +73,9 @@ def weighed(pipe: Any, embeddings: torch.Tensor, weights: list[dict[str, float]]
 
 @pytest.mark.parametrize("name", ["sd", "sdxl", "lcm"])
 def test_weighed_pictures_are_those_of_a_plain_call(
-    painter: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+    painter: DiffusersBackend, folder: Path, name: str
 ) -> None:
     """Bit for bit `pipe(prompt_embeds=…)`, with embeddings that were weighed by hand."""
-    folder = model_folder(name)
     plain = recipes_for(painter, folder)
     recipes = [
         recipe.model_copy(update={"weights": True, "prompt": prompt})
@@ -120,16 +119,13 @@ def test_weighed_pictures_are_those_of_a_plain_call(
 
 
 @pytest.mark.sweep
-def test_the_bundles_script_weighs_words_too(
-    model_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_bundles_script_weighs_words_too(sd: Path, tmp_path: Path) -> None:
     """With diffusers alone, the negative prompt's words as well; the recipe's id says it."""
-    folder = model_folder("sd")
     small: dict[str, Any] = {"width": 64, "height": 64, "num_inference_steps": 2}
-    with Studio(str(folder), tmp_path / "library") as studio:
+    with Studio(str(sd), tmp_path / "library") as studio:
         grid = studio.grid(PROMPTS[0], "0-1", weights=True, negative_prompt="(z:2) a", **small)
         assert "weights" not in studio.resolve(Request(prompt="a"))[0].model_dump()
-    write_bundle(list(grid), tmp_path / "art.zip", model=folder)
+    write_bundle(list(grid), tmp_path / "art.zip", model=sd)
     check_bundle_reproduced(tmp_path / "art.zip")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -40,9 +38,8 @@ def words(bundled: ModelCard) -> Vocabulary:
 
 
 @pytest.fixture
-def studio(tmp_path: Path, card: ModelCard) -> Iterator[Studio]:
-    with Studio(library=tmp_path, backend=FakeBackend(card=card)) as studio:
-        yield studio
+def backend(card: ModelCard) -> FakeBackend:
+    return FakeBackend(card=card)
 
 
 @pytest.mark.parametrize(

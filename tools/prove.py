@@ -19,8 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from painting import PLACEMENT, SilentWatch, recipes_for  # noqa: E402 (needs the path above)
+from painting import PLACEMENT, recipes_for  # noqa: E402 (needs the path above)
 from pipelines import save  # noqa: E402
+from watches import SilentWatch  # noqa: E402
 
 from seedgrid.core.errors import SeedGridError  # noqa: E402
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend  # noqa: E402

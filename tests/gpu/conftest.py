@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
-import pipelines
 import pytest
 
 from seedgrid.diffusion.backend import Placement
@@ -31,16 +29,3 @@ def backend() -> Iterator[DiffusersBackend]:
     backend = DiffusersBackend()
     yield backend
     backend.close()
-
-
-@pytest.fixture(scope="session")
-def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Give the folder of a small pipeline, saved once."""
-    made: dict[str, Path] = {}
-
-    def folder(name: str) -> Path:
-        if name not in made:
-            made[name] = pipelines.save(name, tmp_path_factory.mktemp(name) / name)
-        return made[name]
-
-    return folder

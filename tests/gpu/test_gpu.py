@@ -11,8 +11,6 @@ project leaves this folder out: what needs a GPU may not be skipped there in sil
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +20,11 @@ import diffusers
 import numpy as np
 import pytest
 import torch
-from painting import SilentWatch, recipes_for
+from command import run_python
+from painting import paint, recipes_for
+from watches import SilentWatch
 
-from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion import determinism as switches
@@ -37,11 +37,8 @@ from seedgrid.verify.claim import claim_of
 # SDXL's pipeline calls it itself where its VAE is too wide for float16.
 pytestmark = pytest.mark.filterwarnings("ignore:.*`upcast_vae` is deprecated:FutureWarning")
 
-ROOT = Path(__file__).parent.parent.parent
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "ddpm")
 DTYPES = ("float32", "float16", "bfloat16")
-
-FolderOf = Callable[[str], Path]
 
 
 @pytest.fixture
@@ -49,17 +46,6 @@ def needs_cuda(device: str) -> None:
     """Part of a test that a processor cannot rehearse."""
     if not device.startswith("cuda"):
         pytest.skip("a rehearsal on a processor")
-
-
-def painted(
-    backend: DiffusersBackend, recipes: Sequence[Recipe], placement: Placement
-) -> tuple[Pixels, ...]:
-    """Paint a batch and raise what made a picture come to nothing."""
-    found = backend.paint(recipes, placement, SilentWatch())
-    for each in found:
-        if isinstance(each, RunError):
-            raise each
-    return tuple(each for each in found if not isinstance(each, RunError))
 
 
 def plain(folder: Path, recipes: Sequence[Recipe], device: str) -> tuple[Pixels, ...]:
@@ -83,60 +69,59 @@ def plain(folder: Path, recipes: Sequence[Recipe], device: str) -> tuple[Pixels,
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", FAMILIES)
 def test_the_lock_holds(
-    family: str, dtype: str, backend: DiffusersBackend, folder_of: FolderOf, placement: Placement
+    dtype: str, backend: DiffusersBackend, folder: Path, placement: Placement
 ) -> None:
     """No poisoned neighbour reaches a picture; what breaks is a line of the report."""
-    recipe = recipes_for(backend, folder_of(family), dtype=dtype)[0]
+    recipe = recipes_for(backend, folder, dtype=dtype)[0]
     report = backend.probe(recipe, placement, SilentWatch())
     assert report.tested_width == recipe.lock_width, report.checks
 
 
-@pytest.mark.parametrize("name", list(TABLE))
+@pytest.mark.parametrize("scheduler", list(TABLE))
 def test_every_scheduler_repeats_and_keeps_its_slots(
-    name: str, backend: DiffusersBackend, folder_of: FolderOf, placement: Placement
+    scheduler: str,
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    placement: Placement,
 ) -> None:
     """Four pictures in two orders have the same bits."""
-    family = "lcm" if name == "LCM" else "sd"
+    folder = model_folder("lcm" if scheduler == "LCM" else "sd")
     try:
-        recipes = recipes_for(backend, folder_of(family), scheduler=name, num_inference_steps=4)
+        recipes = recipes_for(backend, folder, scheduler=scheduler, num_inference_steps=4)
     except SeedGridError as error:
         pytest.skip(str(error))
-    one = painted(backend, recipes, placement)
-    other = painted(backend, recipes[::-1], placement)[::-1]
+    one = paint(backend, recipes, placement)
+    other = paint(backend, recipes[::-1], placement)[::-1]
     assert [pixels_sha256(each) for each in one] == [pixels_sha256(each) for each in other]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pictures_are_those_of_plain_diffusers(
-    dtype: str,
-    backend: DiffusersBackend,
-    folder_of: FolderOf,
-    placement: Placement,
-    device: str,
+    dtype: str, backend: DiffusersBackend, sd: Path, placement: Placement, device: str
 ) -> None:
     """At the same width, bit for bit; the noise comes from generators of the CPU."""
     if device == "cpu" and dtype == "float16":
         pytest.skip("diffusers warns of it on a processor")
-    recipes = recipes_for(backend, folder_of("sd"), dtype=dtype)
+    recipes = recipes_for(backend, sd, dtype=dtype)
     with_threads = torch.get_num_threads()
     torch.set_num_threads(placement.threads or with_threads)
     try:
-        theirs = plain(folder_of("sd"), recipes, device)
+        theirs = plain(sd, recipes, device)
     finally:
         torch.set_num_threads(with_threads)
-    ours = painted(backend, recipes, placement)
+    ours = paint(backend, recipes, placement)
     assert all((one == other).all() for one, other in zip(ours, theirs, strict=True))
 
 
 @pytest.mark.parametrize("level", ["strict", "seeded", "off"])
 def test_a_level_repeats_itself_as_it_promises(
-    level: str, backend: DiffusersBackend, folder_of: FolderOf, placement: Placement
+    level: str, backend: DiffusersBackend, sd: Path, placement: Placement
 ) -> None:
     """Strict repeats to the bit; the others are at most a few values off, which is printed."""
-    recipes = recipes_for(backend, folder_of("sd"), determinism=level)
-    one, other = (painted(backend, recipes, placement) for _ in range(2))
+    recipes = recipes_for(backend, sd, determinism=level)
+    one, other = (paint(backend, recipes, placement) for _ in range(2))
     apart = max(
         int(np.abs(a.astype(int) - b.astype(int)).max()) for a, b in zip(one, other, strict=True)
     )
@@ -146,62 +131,62 @@ def test_a_level_repeats_itself_as_it_promises(
 
 @pytest.mark.parametrize("name", ATTENTION_NAMES)
 def test_attention_kernels_keep_the_lock(
-    name: str, backend: DiffusersBackend, folder_of: FolderOf, placement: Placement, device: str
+    name: str, backend: DiffusersBackend, sd: Path, placement: Placement, device: str
 ) -> None:
     """Each that the device has; one that it has not is refused in a sentence."""
     if device == "cpu" and name in ("flash", "efficient", "cudnn"):
         pytest.skip("a kernel of CUDA")
-    recipes = recipes_for(backend, folder_of("sd"), dtype="float32")
+    recipes = recipes_for(backend, sd, dtype="float32")
     there = replace(placement, attention=name)
     try:
-        one = painted(backend, recipes, there)
+        one = paint(backend, recipes, there)
     except SeedGridError as error:
         pytest.skip(str(error))
-    alone = painted(backend, recipes[:1], there)
+    alone = paint(backend, recipes[:1], there)
     assert (one[0] == alone[0]).all()
 
 
 @pytest.mark.usefixtures("needs_cuda")
 @pytest.mark.parametrize("offload", ["model", "sequential"])
 def test_offloading_changes_no_bit(
-    offload: Any, backend: DiffusersBackend, folder_of: FolderOf, placement: Placement
+    offload: Any, backend: DiffusersBackend, sd: Path, placement: Placement
 ) -> None:
     """Where the weights wait is not what a picture is."""
-    recipes = recipes_for(backend, folder_of("sd"))
-    near = painted(backend, recipes, placement)
-    far = painted(DiffusersBackend(), recipes, replace(placement, offload=offload))
+    recipes = recipes_for(backend, sd)
+    near = paint(backend, recipes, placement)
+    far = paint(DiffusersBackend(), recipes, replace(placement, offload=offload))
     assert all((one == other).all() for one, other in zip(near, far, strict=True))
 
 
 @pytest.mark.usefixtures("needs_cuda")
 def test_out_of_memory_is_told_and_the_next_picture_comes(
-    backend: DiffusersBackend, folder_of: FolderOf, placement: Placement
+    backend: DiffusersBackend, sd: Path, placement: Placement
 ) -> None:
     """With next to no memory left the run fails in a sentence; afterwards it paints as before."""
-    recipes = recipes_for(backend, folder_of("sd"))
-    before = painted(backend, recipes, placement)
-    large = recipes_for(backend, folder_of("sd"), width=1024, height=1024)
+    recipes = recipes_for(backend, sd)
+    before = paint(backend, recipes, placement)
+    large = recipes_for(backend, sd, width=1024, height=1024)
     torch.cuda.set_per_process_memory_fraction(1e-5)
     try:
         with pytest.raises(SeedGridError) as caught:
-            painted(backend, large, placement)
+            paint(backend, large, placement)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert "memory" in str(caught.value)
-    after = painted(backend, recipes, placement)
+    after = paint(backend, recipes, placement)
     assert all((one == other).all() for one, other in zip(before, after, strict=True))
 
 
 @pytest.mark.usefixtures("needs_cuda")
 def test_tensor_float_32_of_the_host_changes_no_strict_bit(
-    backend: DiffusersBackend, folder_of: FolderOf, placement: Placement
+    backend: DiffusersBackend, sd: Path, placement: Placement
 ) -> None:
     """Whatever the host program had set, strict pictures are the same."""
-    recipes = recipes_for(backend, folder_of("sd"), determinism="strict")
-    before = painted(backend, recipes, placement)
+    recipes = recipes_for(backend, sd, determinism="strict")
+    before = paint(backend, recipes, placement)
     torch.backends.cuda.matmul.allow_tf32 = True
     try:
-        after = painted(backend, recipes, placement)
+        after = paint(backend, recipes, placement)
     finally:
         torch.backends.cuda.matmul.allow_tf32 = False
     assert all((one == other).all() for one, other in zip(before, after, strict=True))
@@ -211,7 +196,8 @@ CHILD = """
 import json, sys
 sys.path.insert(0, "tests")
 from pathlib import Path
-from painting import SilentWatch, recipes_for
+from painting import paint, recipes_for
+from watches import SilentWatch
 from seedgrid.core.picture import pixels_sha256
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -224,22 +210,14 @@ print(json.dumps([pixels_sha256(each) for each in backend.paint(recipes, place, 
 
 
 def test_another_process_gives_the_same_bits_and_verify_says_so(
-    backend: DiffusersBackend, folder_of: FolderOf, placement: Placement, device: str
+    backend: DiffusersBackend, sd: Path, placement: Placement, device: str
 ) -> None:
     """Between two processes and by verify: identical."""
-    folder = folder_of("sd")
-    recipes = recipes_for(backend, folder)
+    recipes = recipes_for(backend, sd)
     passport = backend.prepare(recipes[0], placement)
-    pictures = painted(backend, recipes, placement)
-    told = json.dumps([str(folder), device, placement.threads])
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHILD, told],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    pictures = paint(backend, recipes, placement)
+    told = json.dumps([str(sd), device, placement.threads])
+    done = run_python("-W", "ignore", "-c", CHILD, told)
     there = json.loads(done.stdout.splitlines()[-1])
     assert there == [pixels_sha256(each) for each in pictures]
     claims = [
