@@ -81,10 +81,7 @@ def watch(event, arguments):
 sys.addaudithook(watch)
 import seedgrid.web.launch
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout == ""
+    assert run_python("-c", code).stdout == ""
 
 
 @pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])

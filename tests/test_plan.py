@@ -28,6 +28,8 @@ def test_a_round_of_several_pictures_has_a_row_for_each(make_recipes: MakeRecipe
     for planned in (jobs, again):
         places = [job.lineage for job in planned]
         assert [place.parent_id for place in places] == parents
+        assert {place.work_id for place in places} == {made[0].lineage.work_id}
+        assert len({place.round_id for place in places} | {made[0].lineage.round_id}) == 2
         assert [place.change for place in places] == [", artsy", "red"] * 2
         assert [place.cell for place in places] == [0, 1, 2, 3]
         assert {place.work_id for place in places} == {made[0].lineage.work_id}
