@@ -1,6 +1,6 @@
 /* What every part of the page shares: the language, its words, small tools. Knows no picture. */
 const config = JSON.parse(document.getElementById("sg-config").textContent);
-const { language, languages } = config;
+const { language } = config;
 
 /** The sentence for a key in the visitor's language, filled in; data are shown as text only. */
 function text(key, data = {}) {
@@ -20,8 +20,7 @@ function word(name, value) {
 /** Sentences as the parts of a longer one. */
 function clauses(sentences) {
   const open = sentences.map((sentence) => sentence.replace(/[.。]$/, ""));
-  const { joiner, lowers } = languages[language];
-  return open.map((part) => (lowers ? part[0].toLowerCase() + part.slice(1) : part)).join(joiner);
+  return open.map((part) => (config.lowers ? part[0].toLowerCase() + part.slice(1) : part)).join(config.joiner);
 }
 
 /** A text as its words alone, to look whether one holds another. */
@@ -85,16 +84,29 @@ const paths = {
   close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12l5.6 5.6-1.4 1.4-5.6-5.6L6.4 19 5 17.6l5.6-5.6L5 6.4z",
 };
 
+/** Make a part of a drawing. */
+function shape(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
 /** One of our icons, drawn here so that no icon font is needed. */
 function icon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("class", `sg-icon sg-icon-${name}`);
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", paths[name]);
-  svg.append(path);
-  return svg;
+  const looks = { viewBox: "0 0 24 24", class: `sg-icon sg-icon-${name}`, "aria-hidden": "true" };
+  return shape("svg", looks, shape("path", { d: paths[name] }));
+}
+
+/** A button that is on or off; `change` is told what it is now. */
+function toggle(look, key, change) {
+  const press = () => {
+    const isOn = button.ariaPressed !== "true";
+    button.ariaPressed = isOn;
+    change(isOn);
+  };
+  const button = make("button", { class: look, "aria-pressed": "false", text: text(key), onclick: press });
+  return button;
 }
 
 /** An address of this visitor's own; where the browser keeps no cookie it says who asks. */
@@ -168,10 +180,7 @@ function write(input, value) {
 }
 
 /** Allow a button, or not. */
-function allow(id, allowed) {
-  const button = byId(id);
-  if (button) button.disabled = !allowed;
-}
+const allow = (id, allowed) => (byId(id).disabled = !allowed);
 
 /** What can be done now, from what is on the stage and in the card. */
 function refresh() {
@@ -211,24 +220,6 @@ function pick() {
   return { picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
 }
 
-/** What fields show right now, by name. */
-function seen(ids) {
-  return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, Array.isArray(id) ? id.map(shownBy) : shownBy(id)]));
-}
-
-function shownBy(id) {
-  const input = inputOf(id);
-  return input?.type === "checkbox" ? input.checked : input?.value ?? "";
-}
-
-/** A style sheet that a part of the page brings along, fetched once. */
-const styles = {};
-function style(name) {
-  return (styles[name] ??= new Promise((come) => {
-    document.head.append(make("link", { rel: "stylesheet", href: `${config.assets}/${name}`, onload: come, onerror: come }));
-  }));
-}
-
 /** The page's parts meet here; tests and the console find it as `SeedGrid`. */
-export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, icon, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, over, inputOf, write, allow, refresh, rove, pick, seen, style };
+export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, shape, icon, toggle, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, over, inputOf, write, allow, refresh, rove, pick };
 globalThis.SeedGrid = SeedGrid;

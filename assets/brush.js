@@ -3,7 +3,7 @@
 import { SeedGrid } from "./base.js";
 import { overlay } from "./zoom.js";
 
-const { make, text, byId, icon, pictureUrl } = SeedGrid;
+const { make, text, toggle, byId, icon, pictureUrl } = SeedGrid;
 const TOOLS = ["brush", "lasso", "rectangle"];
 const VEIL = "rgb(12 12 14 / 68%)";
 const FEATHER_SHARE = 16; // as in seedgrid/core/way.py
@@ -60,6 +60,8 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   const kept = regions.get(id);
   const strokes = [...(kept?.strokes ?? [])];
   let tool = "brush";
+  let percent = 0; // of the picture may change
+  let takesAway = false;
   let down = null; // the stroke that is being drawn
   let sheet = null; // what the strokes leave
   let cursor = [width / 2, height / 2];
@@ -70,14 +72,13 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   const size = range("brush_size", 2, 50, 14);
   const feather = range("brush_feather", 0, Math.min(MAX_FEATHER_PX, Math.round(short / 4)), kept?.feather ?? Math.floor(short / FEATHER_SHARE));
   const tools = TOOLS.map((name) => button(`brush_${name}`, () => choose(name)));
-  const away = button("brush_away", () => away.setAttribute("aria-pressed", String(!takesAway())));
+  const away = toggle("sg-toggle", "brush_away", (isOn) => (takesAway = isOn));
   const undo = button("brush_undo", () => strokes.pop() && change());
   const clear = button("brush_clear", () => strokes.splice(0).length && change());
   const use = button("brush_use", finish);
   const caption = make("p", { class: "sg-brush-said", role: "status" });
   const bar = make("div", { class: "sg-zoom-tools" }, ...tools, away, undo, clear, size.label, feather.label, use);
   use.classList.add("sg-brush-use");
-  away.setAttribute("aria-pressed", "false");
   const dialog = overlay("brush", make("figure", {}, caption, frame, bar));
   dialog.setAttribute("aria-label", text("brush"));
 
@@ -96,10 +97,8 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
     size.input.disabled = name !== "brush";
   }
 
-  const takesAway = () => away.getAttribute("aria-pressed") === "true";
-
   function begin(point, isAlt) {
-    down = { tool, size: (Number(size.input.value) / 100) * short, takesAway: takesAway() !== isAlt, points: [point] };
+    down = { tool, size: (Number(size.input.value) / 100) * short, takesAway: takesAway !== isAlt, points: [point] };
     strokes.push(down);
     draw();
   }
@@ -145,14 +144,12 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   }
 
   function tell(share) {
-    const percent = Math.max(share > 0 ? 1 : 0, Math.round(100 * share));
+    percent = Math.max(share > 0 ? 1 : 0, Math.round(100 * share));
     caption.textContent = share ? text("brush_share", { percent }) : text("brush_hint");
-    use.dataset.share = String(percent);
   }
 
   /** Keep the region for this picture; an empty one is none. */
   function finish() {
-    const percent = Number(use.dataset.share);
     if (percent) regions.set(id, { strokes, percent, feather: Number(feather.input.value) });
     else regions.delete(id);
     showRegion();
@@ -197,9 +194,8 @@ function showRegion() {
   if (!region) return;
   const label = text("only_forget");
   const forget = () => (regions.delete(id), showRegion(), byId("sg-brush").focus());
-  const cross = make("button", { class: "sg-chip", title: label, "aria-label": label, onclick: forget });
-  cross.append(text("only_share", { percent: region.percent }), icon("close"));
-  byId("sg-only").append(cross);
+  const looks = { class: "sg-chip", title: label, "aria-label": label, onclick: forget };
+  byId("sg-only").append(make("button", looks, text("only_share", { percent: region.percent }), icon("close")));
 }
 
 document.addEventListener("sg-card", showRegion);

@@ -4,18 +4,16 @@ import { SeedGrid } from "./base.js";
 
 const { icon, image, language, make, own, text, thumbUrl, words } = SeedGrid;
 const element = SeedGrid.byId("sg-picked");
-const favourite = (data) => SeedGrid.ask("favourite", data);
 const note = (data) => SeedGrid.ask("note", data);
 const isTouched = matchMedia("(pointer: coarse)").matches;
 const star = SeedGrid.byId("sg-star");
-star.addEventListener("click", () => now && mark(now.id, !now.favourite));
+star.addEventListener("click", () => now && mark(now));
 for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
   const button = SeedGrid.byId(`sg-${tool}`);
   button.title = button.textContent;
   button.replaceChildren(icon(tool), ...button.childNodes);
 }
 let now = null;
-let wish = null; // a mark that waits for Python's card: else that would come after, without the mark
 
 function show(value) {
   now = value.id ? value : null;
@@ -33,9 +31,6 @@ function show(value) {
   element.dataset.pictureId = value.id ?? "";
   SeedGrid.refresh();
   document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
-  if (!wish || (now?.isEarly && now.id === wish.id)) return;
-  favourite(wish);
-  wish = null;
 }
 
 function empty() {
@@ -53,10 +48,9 @@ function empty() {
 }
 
 function full(value) {
-  const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
-  lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
-  if (value.lock) lock.append(badge(value.lock));
-  if (value.checked === false) lock.append(badge({ key: "lock_elsewhere", data: {} }));
+  const seed = make("span", { class: "sg-lock-seed", text: value.seed });
+  const badges = [value.lock, value.checked === false && { key: "lock_elsewhere", data: {} }].filter(Boolean).map(badge);
+  const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"), seed, ...badges);
   return make(
     "div",
     {},
@@ -65,9 +59,9 @@ function full(value) {
   );
 }
 
-function mark(id, isLoved) {
-  if (now.isEarly) wish = { id, favourite: isLoved };
-  else favourite({ id, favourite: isLoved });
+/** Python's card of the pick comes first: else it would come after, without the mark. */
+function mark({ id, favourite }) {
+  SeedGrid.picking.then(() => SeedGrid.ask("favourite", { id, favourite: !favourite }));
 }
 
 /** How much of which seeds' noise was mixed in; of a neighbour, which of the four it is. */

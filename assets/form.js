@@ -14,13 +14,18 @@ function showOffer({ lists: choices, chosen, open, hints, shapes }) {
     const list = lists[name];
     const before = list.value;
     const wanted = pairs.some(([, value]) => value === before) ? before : (chosen[name] ?? pairs[0]?.[1] ?? "");
-    const missing = pairs.some(([, value]) => value === wanted) ? [] : [[wanted, wanted]];
-    list.replaceChildren(...[...pairs, ...missing].map(([label, value]) => make("option", { value, text: label })));
-    list.value = wanted;
+    list.replaceChildren(...pairs.map(([label, value]) => make("option", { value, text: label })));
+    select(list, wanted);
   }
   for (const [name, placeholder] of Object.entries(open)) inputOf(`sg-${name}`).placeholder = placeholder;
   SeedGrid.showHints(hints);
   showShapes(shapes);
+}
+
+/** Choose a value; what is not offered stands there, too: Generate says why not. */
+function select(list, value) {
+  if (![...list.options].some((option) => option.value === value)) list.add(new Option(value, value));
+  list.value = value;
 }
 
 /** Ask what a model offers; of two questions the newer one counts. */
@@ -37,14 +42,13 @@ SeedGrid.shows.offer = (offer) => {
   if (wanted && [...lists.model.options].some(({ value }) => value === wanted)) lists.model.value = wanted;
 };
 
-/** Choose in lists; another model offers other things, and is asked first. What is not offered stands there, too: Generate says why not. */
+/** Choose in lists; another model offers other things, and is asked first. */
 SeedGrid.choose = async (fields) => {
   if (fields.model && fields.model !== lists.model.value) await SeedGrid.offer(fields.model);
   for (const [name, list] of Object.entries(lists)) {
     const value = fields[name];
     if (value && list.value !== value) {
-      if (![...list.options].some((option) => option.value === value)) list.add(new Option(value, value));
-      list.value = value;
+      select(list, value);
       list.dispatchEvent(new Event("input", { bubbles: true }));
     }
   }
@@ -67,7 +71,7 @@ const size = inputOf("sg-size");
 const typedSize = make("option", { hidden: "" });
 
 function shapeOption(shape) {
-  const { ratio, width, height, own } = shape;
+  const { ratio, width, height, is_own: own } = shape;
   const title = text("shapes_title", { name: ratio || text("shapes_own"), width, height }) + (own ? ` · ${text("shapes_own")}` : "");
   return make("option", { value: shape.size, text: ratio || `${width} × ${height}`, "data-title": title, "data-ratio": ratio, "data-own": own ? "" : null });
 }
@@ -173,21 +177,15 @@ byId("sg-next").addEventListener("click", () => paint(following));
 const settings = byId("sg-settings");
 const experts = byId("sg-expert");
 
-function unfold(isOpen) {
-  experts.hidden = !isOpen;
-  byId("sg-expert-open").setAttribute("aria-expanded", String(isOpen));
-}
-
 /** Unfold what hides a field. */
 SeedGrid.reveal = (field) => {
-  if (field?.closest("#sg-expert")) unfold(true);
+  experts.open ||= experts.contains(field);
   settings.open = true;
 };
 
-byId("sg-expert-open").addEventListener("click", () => unfold(experts.hidden));
 settings.addEventListener("click", (event) => {
   // Who opens what ends below the window sees it from its top.
-  if (event.isTrusted && event.target.closest("summary, #sg-expert-open")) requestAnimationFrame(() => settings.scrollIntoView({ block: "nearest" }));
+  if (event.isTrusted && event.target.closest("summary")) requestAnimationFrame(() => settings.scrollIntoView({ block: "nearest" }));
 });
 
 // ---- The bar: a prompt of several lines makes it taller, and the pictures give way ------------------------
@@ -200,28 +198,19 @@ byId("sg-bar").addEventListener("focusout", ({ target }) => (target.scrollTop = 
 
 // ---- Advice at the fields, before a click -------------------------------------------------------------
 const PAUSE_MS = 250;
+const line = SeedGrid.line();
 let timer = 0;
 let shownAdvice = "";
-let askedFor = "";
-let isOut = false;
 
+/** One question at a time: of two that overlap, the older one may be answered last. One that another has
+    followed before its turn came is not sent. */
 function adviseSoon() {
   clearTimeout(timer);
-  timer = setTimeout(advise, PAUSE_MS);
+  const mine = setTimeout(() => line(() => mine === timer && advise()), PAUSE_MS);
+  timer = mine;
 }
 
-const typed = () => ({ fields: SeedGrid.typed(), around: SeedGrid.typedAround() });
-
-/** One question at a time: of two that overlap, the older one may be answered last. */
-async function advise() {
-  if (isOut) return;
-  isOut = true;
-  const now = typed();
-  askedFor = JSON.stringify(now);
-  await SeedGrid.ask("advise", now);
-  isOut = false;
-  if (JSON.stringify(typed()) !== askedFor) adviseSoon();
-}
+const advise = () => SeedGrid.ask("advise", { fields: SeedGrid.typed(), around: SeedGrid.typedAround() });
 
 function showAdvice(all) {
   const news = JSON.stringify(all);

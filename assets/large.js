@@ -124,19 +124,13 @@ function picture(cell) {
 }
 
 function caption(cell, stage) {
-  const seed = make("span", { class: "sg-lock" }, icon("lock"));
-  seed.append(String(cell.seed));
+  const seed = make("span", { class: "sg-lock" }, icon("lock"), String(cell.seed));
   const place = `${stage.cells.indexOf(cell) + 1} / ${stage.cells.length}`;
   return make("figcaption", {}, make("bdi", { text: cell.prompt }), seed, make("span", { class: "sg-place", text: place }));
 }
 
 /** Save a picture's PNG as it is on disk, its recipe inside, under a name of its words. */
-const download = ({ id, file }) => {
-  const link = make("a", { href: pictureUrl(id), download: file ?? `${id}.png` });
-  document.body.append(link);
-  link.click();
-  link.remove();
-};
+const download = ({ id, file }) => make("a", { href: pictureUrl(id), download: file ?? `${id}.png` }).click();
 
 /** Copy the picked picture for other programs: its pixels, for the clipboard keeps no recipe. */
 async function copyPicture(button) {

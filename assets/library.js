@@ -56,7 +56,7 @@ export function openLibrary() {
 }
 
 function makeLibrary() {
-  const { make, text, icon, image, thumbUrl } = SeedGrid;
+  const { make, text, toggle, icon, image, thumbUrl } = SeedGrid;
   const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false, tag: "", sort: "newest" };
   let number = 0;
   let after = null;
@@ -72,8 +72,8 @@ function makeLibrary() {
   const since = field("date", "library_since", (value) => (asked.since = value));
   const until = field("date", "library_until", (value) => (asked.until = value ? dayAfter(value) : ""));
   const more = make("div", { class: "sg-filters", hidden: "" }, seed, model, labelled(since), labelled(until));
-  const favourites = toggle("library_favourites", (isOn) => (asked.favourite = isOn));
-  const thrown = toggle("library_trash", (isOn) => (selection.end(), (asked.trashed = isOn)));
+  const favourites = toggle("sg-pill", "library_favourites", (isOn) => ((asked.favourite = isOn), ask()));
+  const thrown = toggle("sg-pill", "library_trash", (isOn) => (selection.end(), (asked.trashed = isOn), ask()));
   const filter = make("button", {
     class: "sg-pill",
     text: text("library_filter"),
@@ -87,9 +87,7 @@ function makeLibrary() {
     class: "sg-pill sg-danger",
     hidden: "",
     text: text("library_empty_trash"),
-    onclick: () => {
-      if (confirm(text("library_empty_sure"))) empty();
-    },
+    onclick: () => confirm(text("library_empty_sure")) && empty(),
   });
   const grid = cardGrid(card);
   const selection = makeSelection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
@@ -118,21 +116,6 @@ function makeLibrary() {
 
   function labelled(input) {
     return make("label", { class: "sg-dated" }, make("span", { text: input.ariaLabel }), input);
-  }
-
-  function toggle(key, change) {
-    const button = make("button", {
-      class: "sg-pill",
-      text: text(key),
-      "aria-pressed": "false",
-      onclick: () => {
-        const isOn = button.getAttribute("aria-pressed") !== "true";
-        button.setAttribute("aria-pressed", String(isOn));
-        change(isOn);
-        ask();
-      },
-    });
-    return button;
   }
 
   const readSeed = (value) => (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32 ? Number(value) : null);
@@ -191,38 +174,41 @@ function makeLibrary() {
   const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
 
   function card(item) {
+    const looks = {
+      class: "sg-item-open",
+      title: item.prompt,
+      "aria-label": text("library_go", { words: item.prompt, seed: item.seed }),
+      "data-picture-id": item.id,
+      onclick: (event) => selection.takes(item, event) || open(item),
+    };
     const opener = make(
       "button",
-      {
-        class: "sg-item-open",
-        title: item.prompt,
-        "aria-label": text("library_go", { words: item.prompt, seed: item.seed }),
-        "data-picture-id": item.id,
-        onclick: (event) => {
-          if (selection.takes(item, event)) return;
-          dialog.close();
-          SeedGrid.turn("open", { id: item.id });
-          scrollTo({ top: 0 });
-        },
-      },
+      looks,
       image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }),
+      item.favourite && icon("star"),
+      item.count && make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }),
     );
     selection.show(opener);
-    if (item.favourite) opener.append(icon("star"));
-    if (item.count) opener.append(make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }));
-    const remove = make("button", {
-      class: "sg-item-remove",
-      title: text(asked.trashed ? "library_restore" : "library_remove"),
-      "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change([item], named([item]), !asked.trashed),
-    });
-    remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
-    const caption = make("p", {}, make("bdi", { text: item.prompt }));
-    if (item.times > 1) caption.prepend(make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }));
+    const label = text(asked.trashed ? "library_restore" : "library_remove");
+    const away = () => change([item], named([item]), !asked.trashed);
+    const remove = make("button", { class: "sg-item-remove", title: label, "aria-label": label, onclick: away }, asked.trashed ? "↺" : icon("close"));
     const tags = item.tags.slice(0, TAGS).map((tag) => make("bdi", { class: "sg-item-tag", text: tag }));
-    if (item.tags.length > TAGS) tags.push(make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` }));
-    caption.prepend(...tags); // in front: what is long is cut at its end
+    const caption = make(
+      "p",
+      {},
+      ...tags, // in front: what is long is cut at its end
+      item.tags.length > TAGS && make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` }),
+      item.times > 1 && make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }),
+      make("bdi", { text: item.prompt }),
+    );
     return make("article", { class: "sg-item" }, opener, remove, caption);
+  }
+
+  /** Show a picture at its place in its work. */
+  function open({ id }) {
+    dialog.close();
+    SeedGrid.turn("open", { id });
+    scrollTo({ top: 0 });
   }
 
   /** A change in its turn; what it says is asked for only then. */

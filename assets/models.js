@@ -6,6 +6,9 @@ import { overlay } from "./zoom.js";
 
 const { make, text, byId, language } = SeedGrid;
 const LOOK_MS = 700;
+const styled = new Promise((come) => {
+  document.head.append(make("link", { rel: "stylesheet", href: `${SeedGrid.config.assets}/models.css`, onload: come, onerror: come }));
+});
 const COMING = new Set(["add", "download", "configure"]);
 let parts;
 let timer;
@@ -29,7 +32,7 @@ function time(seconds) {
 }
 
 SeedGrid.showModels = async () => {
-  await SeedGrid.style("models.css");
+  await styled;
   clearTimeout(timer);
   moved = 0;
   const [note, here, moving, loras, first] = [

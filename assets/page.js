@@ -46,10 +46,9 @@ for (const id of ["sg-prompt", "sg-seeds"]) {
   });
 }
 
-/* What tooltips and screen readers call the keys of buttons. */
-
-/** Button, key as `aria-keyshortcuts` has it, key as one reads it, words, and those of the list of `?`. */
-SeedGrid.keys = [
+/** What tooltips and screen readers call the keys of buttons: button, key as `aria-keyshortcuts` has it, key as
+    one reads it, words, and those of the list of `?`. */
+const keys = [
   ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
   ["sg-refine", "R", "R", "refine"],
   ["sg-back", "B", "B", "back"],
@@ -59,23 +58,17 @@ SeedGrid.keys = [
   ["sg-keys", "?", "?", "help_title"],
 ];
 
-function nameKey([id, key, shown, words]) {
+for (const [id, key, shown, words] of keys) {
   const button = byId(id);
-  if (!button) return;
   button.setAttribute("aria-keyshortcuts", key);
   button.title = `${text(words)} (${shown})`;
   if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
 }
 
-SeedGrid.keys.forEach(nameKey);
-
 /* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
    While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
    clicks what a mouse would click. */
-const press = (id) => {
-  const button = byId(id);
-  if (button && !button.disabled) button.click();
-};
+const press = (id) => byId(id).click();
 /** Mark what is in the card, or not. */
 SeedGrid.favourite = async () => {
   const cell = document.activeElement?.closest?.("[data-state='live']");
@@ -94,7 +87,6 @@ const actions = {
 /** Every key and what it does. */
 async function help() {
   const { overlay } = await SeedGrid.module("zoom");
-  const { keys } = SeedGrid;
   const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Shift + Enter", "help_several"], ["Ctrl + Z", "help_undo"]];
   const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
   const rows = [...moves, ...pressed, ["↑", "help_earlier"], ["Tab", "help_complete"]];
@@ -184,13 +176,6 @@ document.addEventListener("dragover", (event) => {
 });
 const field = () => byId("sg-drop")?.querySelector("input[type=file]");
 
-/** Say at once what cannot be sent, and send none of it; true when there was such a file. */
-function refuses(files) {
-  const wrong = [...files].map(troubleOf).find(Boolean);
-  if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
-  return Boolean(wrong);
-}
-
 function troubleOf({ name, size }) {
   const kinds = (field()?.accept ?? "").split(/[\s,]+/).filter(Boolean);
   if (kinds.length && !kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
@@ -200,15 +185,17 @@ function troubleOf({ name, size }) {
   return data.value > data.limit ? { key: "upload_large", data } : null;
 }
 
-/** Hand them over; what is chosen once more in the field is heard again. */
+/** Hand files over, or say at once what cannot be sent, and send none of it. */
 function take(files) {
   SeedGrid.over()?.close(); // what is said of them stands on the page
-  if (files.length && !refuses(files)) SeedGrid.turnFiles([...files]);
+  const wrong = [...files].map(troubleOf).find(Boolean);
+  if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
+  else if (files.length) SeedGrid.turnFiles([...files]);
 }
 
 field().addEventListener("change", () => {
   take(field().files);
-  field().value = "";
+  field().value = ""; // what is chosen once more is heard again
 });
 document.addEventListener("drop", (event) => {
   if (!hasFiles(event)) return;

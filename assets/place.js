@@ -92,7 +92,13 @@ function sent(before, value) {
   document.dispatchEvent(new Event("sg-filled"));
 }
 
-const read = () => SeedGrid.seen(ids);
+function shownBy(id) {
+  const input = inputOf(id);
+  return input?.type === "checkbox" ? input.checked : input?.value ?? "";
+}
+
+/** What stands in the fields, by name. */
+const read = () => Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, Array.isArray(id) ? id.map(shownBy) : shownBy(id)]));
 
 /** Note what stands in the fields; what is half filled in is not what was typed. */
 function record() {

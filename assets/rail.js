@@ -3,9 +3,8 @@
    below it, a line each, in the order in which they came; a click opens one again. */
 import { SeedGrid } from "./base.js";
 
-const { image, make, text, thumbUrl } = SeedGrid;
+const { image, make, shape, text, thumbUrl } = SeedGrid;
 const element = SeedGrid.byId("sg-lineage");
-const go = ({ round }) => SeedGrid.turn("go", { id: round });
 const MOST_PX = 34; // for the lines
 const MOST_WORKS = 20;
 const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
@@ -15,7 +14,6 @@ list.setAttribute("aria-label", text("rail_label"));
 element.replaceChildren(list);
 let current = { epoch: -1, rounds: [] };
 let shown = "";
-let gutter = 0;
 
 function show(value) {
   if (value.epoch < current.epoch) return;
@@ -65,15 +63,15 @@ async function beginWork() {
 /** A work that is folded; one whose picture was deleted is none any more. */
 function folded(left) {
   const forget = () => ((works = kept.keep(works.filter((each) => each !== left))), button.parentNode.remove());
-  const button = make("button", { class: "sg-work", "aria-label": text("rail_work", left), title: left.words, "data-work": left.work, onclick: () => open(left) });
-  if (left.picture) button.append(image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget }));
-  button.append(make("bdi", { text: left.words }));
+  const picture = left.picture && image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget });
+  const looks = { class: "sg-work", "aria-label": text("rail_work", left), title: left.words, "data-work": left.work };
+  const button = make("button", { ...looks, onclick: () => open(left) }, picture, make("bdi", { text: left.words }));
   return make("li", {}, button);
 }
 
 function draw(value) {
   const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
-  gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
+  const gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
   list.style.setProperty("--sg-gutter", `${gutter}px`);
   const at = placeOfWork() < 0 ? works.length : placeOfWork();
   const rounds = value.rounds.map((round) => item(round, value.current));
@@ -108,32 +106,27 @@ function reveal(round) {
 function item(round, current) {
   const plain = round.name.words ?? text(round.name.key, round.name.data);
   const name = round.name.nth ? `${plain} ${round.name.nth}` : plain;
-  const button = make("button", {
+  const cells = round.cells.map((cell) => {
+    const marks = [cell.picked && "sg-was-picked", cell.trashed && "sg-is-trashed"].filter(Boolean);
+    const attributes = { loading: "lazy", "data-id": cell.id, class: marks.join(" ") };
+    return cell.id ? image(thumbUrl(cell.id), cell.lost, attributes) : make("i");
+  });
+  const looks = {
     class: "sg-round",
     title: round.words,
     "data-round": round.id,
     "aria-label": text("rail_go", { name, words: round.words }),
     "aria-current": round.id === current ? "step" : null,
-    onclick: () => go({ round: round.id }),
-  });
-  for (const cell of round.cells) {
-    if (!cell.id) {
-      button.append(make("i"));
-      continue;
-    }
-    const marks = [cell.picked && "sg-was-picked", cell.trashed && "sg-is-trashed"].filter(Boolean);
-    const attributes = { loading: "lazy", "data-id": cell.id, class: marks.join(" ") };
-    button.append(image(thumbUrl(cell.id), cell.lost, attributes));
-  }
+    onclick: () => SeedGrid.turn("go", { id: round.id }),
+  };
+  const button = make("button", looks, ...cells);
   button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
   return make("li", {}, make("span", { class: "sg-round-name", text: name, title: name }), button);
 }
 
 /** Lines from each round to its parent, one lane a branch, in the gutter left of the rounds. */
 function branches(rounds, step) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("class", "sg-branches");
-  svg.setAttribute("aria-hidden", "true");
+  const svg = shape("svg", { class: "sg-branches", "aria-hidden": "true" });
   const rowOf = new Map(rounds.map((round, row) => [round.id, row]));
   const draw = () => {
     const top = list.getBoundingClientRect().top - list.scrollTop;
@@ -158,12 +151,6 @@ function branches(rounds, step) {
   };
   requestAnimationFrame(draw);
   return svg;
-}
-
-function shape(tag, attributes) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  return node;
 }
 
 SeedGrid.byId("sg-back").addEventListener("click", back);

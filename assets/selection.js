@@ -19,19 +19,17 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   let last = null;
   const pill = make("button", { class: "sg-pill sg-select", "aria-pressed": "false", text: text("library_select"), onclick: () => turn(!isOn) });
   const count = make("span", { class: "sg-selected-count", role: "status" });
-  const all = button("all", takeAll);
-  const favourite = button("favourite", love);
-  const compare = button("compare", () => holdAgainst(items()[0], items().slice(1)));
+  const all = button("all", "library_all", takeAll);
+  const favourite = button("favourite", "help_favourite", love);
+  const compare = button("compare", "compare", () => holdAgainst(items()[0], items().slice(1)));
   const download = make("a", { class: "sg-pill sg-download", download: "", text: text("library_download") });
-  const remove = button("remove", throwAway);
+  const remove = button("remove", "library_remove", throwAway);
   const tags = tagField(retag);
   const tools = make("div", { class: "sg-selected-tools" }, favourite, compare, download, remove);
   const bar = make("div", { class: "sg-selected", hidden: "" }, count, all, tags.node, tools);
-  compare.textContent = text("compare");
-  favourite.textContent = text("help_favourite");
 
-  function button(name, onclick) {
-    return make("button", { class: "sg-pill", "data-tool": name, onclick });
+  function button(name, key, onclick) {
+    return make("button", { class: "sg-pill", "data-tool": name, text: text(key), onclick });
   }
 
   const items = () => [...chosen.values()];
@@ -79,14 +77,11 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   }
 
   function draw() {
-    for (const node of document.querySelectorAll("#sg-library .sg-item-open")) show(node);
+    document.querySelectorAll("#sg-library .sg-item-open").forEach(show);
     say();
   }
 
-  function show(node) {
-    if (isOn) node.setAttribute("aria-pressed", String(chosen.has(node.dataset.pictureId)));
-    else node.removeAttribute("aria-pressed");
-  }
+  const show = (node) => (node.ariaPressed = isOn ? chosen.has(node.dataset.pictureId) : null);
 
   function say() {
     bar.hidden = !isOn;

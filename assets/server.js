@@ -33,7 +33,8 @@ const ownHeaders = async () => ({ "X-SeedGrid-Language": language, "X-SeedGrid-V
 async function send(path, options = {}) {
   try {
     const answer = await fetch(path, { ...options, headers: { ...(await ownHeaders()), ...options.headers } });
-    if (!answer.ok) refused(answer.status);
+    // A server that stands but does not take a question: too many at once, too much, or a fault.
+    if (!answer.ok) shows.status?.({ key: "status_refused", kind: "error", data: { code: answer.status } });
     return answer;
   } catch (error) {
     if (error.name === "TypeError") away();
@@ -147,11 +148,6 @@ async function away() {
 
 const answers = () => fetch("healthz", { cache: "no-store" }).then(() => true, () => false);
 
-/** A server that stands but does not take a question: too many at once, too much, or a fault. */
-function refused(code) {
-  shows.status?.({ key: "status_refused", kind: "error", data: { code } });
-}
-
 /** The page stands again. A run that nobody knows any more went with its server, and so did a
     place without a finished picture: it was no wrong address. */
 SeedGrid.back = (epoch) => {
@@ -171,7 +167,6 @@ SeedGrid.module = (name) =>
     away();
     return new Promise(() => undefined);
   });
-SeedGrid.refused = refused;
 SeedGrid.isAway = () => Boolean(banner);
 
 /** On a Space with ZeroGPU the page around this one says whose quota a GPU is lent from. */
@@ -203,7 +198,6 @@ function show(value) {
   statusLine.dataset.key = value.key ?? "";
   const said = SeedGrid.over()?.querySelector(".sg-said"); // the line itself is covered
   if (said) said.textContent = value.kind === "error" ? statusLine.textContent : "";
-  document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
   offer(value);
   clearFields();
   if (PLACES.has(value.field)) complain(value.field, text(value.key, value.data));
@@ -238,16 +232,11 @@ function corrected() {
   clearFields();
 }
 
-/** Put the sentence at its field; a folded field is opened first, and needs a moment for that. */
-function complain(name, sentence, isOpened = false) {
+/** Put the sentence at its field; a folded field is opened first. */
+function complain(name, sentence) {
   const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
-  if (field?.offsetParent) return mark(field, sentence);
-  if (isOpened) return undefined; // the status line says it as well
-  SeedGrid.reveal(field ?? byId("sg-settings"));
-  complain(name, sentence, true);
-}
-
-function mark(field, sentence) {
+  if (!field?.checkVisibility()) SeedGrid.reveal(field);
+  if (!field) return; // the status line says it as well
   isMarked = true;
   const input = field.querySelector("input, textarea, select");
   field.dataset.sgWrong = "";

@@ -7,21 +7,12 @@ const element = SeedGrid.byId("sg-stage");
 const SUBTLE_PERCENT = 20;
 const MANY = 10; // columns, in which a seed finds no room
 const FEW = 4; // columns, below whose pictures words find room
-const pick = (data) => SeedGrid.ask("pick", data);
+const pick = (data) => (SeedGrid.picking = SeedGrid.ask("pick", data));
 const example = (data) => SeedGrid.turn("example", data);
 const grid = make("div", { class: "sg-grid", role: "listbox" });
 grid.setAttribute("aria-label", text("stage_label"));
-const invitation = make(
-  "div",
-  { class: "sg-invitation" },
-  make(
-    "div",
-    {},
-    make("strong", { text: text("invite_title") }),
-    make("span", { text: text("invite_text") }),
-  ),
-);
-element.replaceChildren(grid, invitation);
+const [title, about] = [make("strong"), make("span")];
+element.replaceChildren(grid, make("div", { class: "sg-invitation" }, make("div", {}, title, about)));
 
 let cells = [];
 let current = { epoch: -2 };
@@ -29,10 +20,10 @@ let columns = 2;
 let picked = null;
 let stopped = -1;
 let settled = Promise.resolve();
+SeedGrid.picking = settled; // until the card of the picked picture is there
 
 // Stop answers at once: Generate is back before the last step has ended.
-document.addEventListener("click", (event) => {
-  if (!event.target.closest?.("#sg-stop")) return;
+byId("sg-stop").addEventListener("click", () => {
   stopped = current.epoch;
   setBusy(false);
 });
@@ -157,19 +148,21 @@ function layOut(value) {
   grid.classList.toggle("sg-table", Boolean(table));
   grid.classList.toggle("sg-many", columns > MANY);
   grid.classList.toggle("sg-captioned", columns <= FEW && !table);
-  shown.forEach((cell, index) => round(cell.node, index, columns, rows));
+  // The corners of the grid are the corners of its outer cells.
+  const corners = { tl: 0, tr: columns - 1, bl: (rows - 1) * columns, br: rows * columns - 1 };
+  for (const [corner, at] of Object.entries(corners)) {
+    shown.forEach(({ node }, index) => node.classList.toggle(`sg-${corner}`, index === at));
+  }
   element.style.setProperty("--sg-columns", columns);
   element.style.setProperty("--sg-rows", rows);
   const fits = table || columns === fitting; // else the page is as long as its rows
   byId("sg-page").style.setProperty("--sg-ratio", fits ? (columns * width) / (rows * height) : columns);
   element.style.setProperty("--sg-cell-ratio", width / height);
-  const hasLost = value.cells.some((cell) => cell.lost);
-  document.documentElement.classList.toggle("sg-has-lost", hasLost);
   element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
   const hasExamples = value.cells.some((cell) => cell.example);
   element.classList.toggle("sg-opening", hasExamples);
-  invitation.querySelector("strong").textContent = text(hasExamples ? "opening_title" : "invite_title");
-  invitation.querySelector("span").textContent = text(hasExamples ? "opening_text" : "invite_text");
+  title.textContent = text(hasExamples ? "opening_title" : "invite_title");
+  about.textContent = text(hasExamples ? "opening_text" : "invite_text");
   if (cells.length > FEW) SeedGrid.module("wall");
 }
 
@@ -182,15 +175,6 @@ function head(table) {
     cells[row * table.columns.length].node.before(heading);
   });
   grid.prepend(...table.columns.map((words) => make("p", { class: "sg-heading", text: words })));
-}
-
-/** The corners of the grid are the corners of its outer cells. */
-function round(node, index, columns, rows) {
-  const [column, row] = [index % columns, Math.floor(index / columns)];
-  node.classList.toggle("sg-tl", column === 0 && row === 0);
-  node.classList.toggle("sg-tr", column === columns - 1 && row === 0);
-  node.classList.toggle("sg-bl", column === 0 && row === rows - 1);
-  node.classList.toggle("sg-br", column === columns - 1 && row === rows - 1);
 }
 
 function fill(cell, state, isNew) {
@@ -217,11 +201,7 @@ function dress(cell, state) {
   cell.mark.textContent = mark ? text(mark) : "";
   const mixed = state.mix && text(state.mix.percent > SUBTLE_PERCENT ? "mix_strong" : "mix_subtle", { number: cell.index + 1 });
   cell.caption.textContent = state.words || mixed || "";
-  cell.seed.replaceChildren();
-  if (state.seed !== null && state.seed !== undefined) {
-    if (state.locked) cell.seed.append(icon("lock"));
-    cell.seed.append(String(state.seed));
-  }
+  cell.seed.replaceChildren(state.locked ? icon("lock") : "", String(state.seed ?? ""));
 }
 
 function label(index, state) {
@@ -297,16 +277,13 @@ async function decoded(source) {
 
 function setBusy(wanted) {
   const busy = wanted && current.epoch !== stopped;
-  if (grid.getAttribute("aria-busy") === String(busy)) return;
-  grid.setAttribute("aria-busy", String(busy));
-  element.setAttribute("aria-busy", String(busy));
-  const was = document.documentElement.classList.contains("sg-busy");
+  if (element.ariaBusy === String(busy)) return;
+  element.ariaBusy = busy;
   document.documentElement.classList.toggle("sg-busy", busy);
   byId("sg-generate").textContent = text(busy ? "add" : "generate");
-  if (was && !busy) {
-    SeedGrid.askLibrary?.();
-    document.dispatchEvent(new Event("sg-painted"));
-  }
+  if (busy) return;
+  SeedGrid.askLibrary?.();
+  document.dispatchEvent(new Event("sg-painted"));
 }
 
 /** On a phone the card's buttons lie below the stage: what they begin comes into sight. */

@@ -12,9 +12,8 @@ export const tagRow = (onChoose) => {
   let showsAll = false;
 
   function chip({ tag, number }) {
-    const button = make("button", { class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) });
-    button.append(make("bdi", { text: tag }), make("span", { class: "sg-tag-count", text: number }));
-    return button;
+    const looks = { class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) };
+    return make("button", looks, make("bdi", { text: tag }), make("span", { class: "sg-tag-count", text: number }));
   }
 
   function pick(tag) {
@@ -64,9 +63,9 @@ export const tagField = (onChange) => {
   }
 
   function chip(tag) {
-    const button = make("button", { class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: () => (onChange({ remove: [tag] }), input.focus()) });
-    button.append(make("bdi", { text: tag }), SeedGrid.icon("close"));
-    return button;
+    const off = () => (onChange({ remove: [tag] }), input.focus());
+    const looks = { class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: off };
+    return make("button", looks, make("bdi", { text: tag }), SeedGrid.icon("close"));
   }
 
   return {

@@ -56,8 +56,7 @@ function draw() {
   const { cells, table } = SeedGrid.stageNow();
   const number = here().length;
   for (const cell of stage.querySelectorAll("[data-cell]")) {
-    if (number) cell.setAttribute("aria-checked", String(marked.has(cell.dataset.pictureId)));
-    else cell.removeAttribute("aria-checked");
+    cell.ariaChecked = number ? marked.has(cell.dataset.pictureId) : null;
   }
   if (!number && isAlone) return show(false);
   const isWall = cells.length > WALL;

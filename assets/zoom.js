@@ -3,7 +3,7 @@
 import { SeedGrid } from "./base.js";
 import { pan } from "./pan.js";
 
-const { make, text, icon, image, words, pictureUrl, thumbUrl } = SeedGrid;
+const { make, text, icon, toggle, image, words, pictureUrl, thumbUrl } = SeedGrid;
 
 /** A modal dialog over the page; Esc, the cross and a click beside it close it. */
 export function overlay(kind, ...children) {
@@ -46,18 +46,15 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
   });
   const redraw = () => difference.hidden || drawDifference(difference, before, after);
   before.addEventListener("load", redraw);
-  const toggle = switched("compare_difference", () => {
-    difference.hidden = !difference.hidden;
+  const differing = toggle("sg-toggle", "compare_difference", (isOn) => {
+    difference.hidden = !isOn;
     redraw();
-    return !difference.hidden;
   });
   const side = make("div", { class: "sg-side", hidden: "" }, ...[now, ...others].slice(0, 4).map(framed));
-  const beside = switched("compare_beside", () => {
-    frame.hidden = side.hidden;
-    side.hidden = !side.hidden;
-    for (const part of [caption, toggle, names.firstElementChild, names.lastElementChild]) part.hidden = frame.hidden;
+  const beside = toggle("sg-toggle", "compare_beside", (isOn) => {
+    side.hidden = !isOn;
+    for (const part of [frame, caption, differing, names.firstElementChild, names.lastElementChild]) part.hidden = isOn;
     near.to(null);
-    return frame.hidden;
   });
   beside.dataset.tool = "beside";
   const near = pan(side);
@@ -72,7 +69,7 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
     "div",
     { class: "sg-compare-names" },
     make("span", { class: "sg-compare-others" }, ...choices),
-    make("span", { class: "sg-compare-ways" }, toggle, beside),
+    make("span", { class: "sg-compare-ways" }, differing, beside),
     make("span", { text: text("compare_after") }),
   );
   side.style.setProperty("--sg-cell-ratio", now.width / now.height);
@@ -80,12 +77,6 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
   overlay("compare", make("figure", {}, caption, frame, side, names));
   range.focus();
 };
-
-/** A button that is on or off, as `change` says when it is pressed. */
-function switched(key, change) {
-  const button = make("button", { class: "sg-toggle", "aria-pressed": "false", text: text(key), onclick: () => button.setAttribute("aria-pressed", String(change())) });
-  return button;
-}
 
 /** What a picture can be held against: its parent first, then the others on the stage. */
 function othersOf(now) {
@@ -99,10 +90,8 @@ function othersOf(now) {
 /** One of several that one looks at together: what is seen of one is seen of all. */
 const framed = ({ id, prompt }) => make("div", {}, make("img", { src: pictureUrl(id), alt: prompt ?? "", class: "sg-pan", draggable: "false" }));
 
-function thumbOf(other, choose) {
-  const button = make("button", { title: other.prompt, "aria-label": other.prompt, onclick: choose });
-  button.append(image(thumbUrl(other.id), false));
-  return button;
+function thumbOf({ id, prompt }, choose) {
+  return make("button", { title: prompt, "aria-label": prompt, onclick: choose }, image(thumbUrl(id), false));
 }
 
 /** The largest difference of the three channels at each pixel, from black to white. */

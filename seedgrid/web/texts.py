@@ -39,18 +39,6 @@ def words_of(language: str) -> dict[str, str]:
     return words | about
 
 
-def page_languages() -> dict[str, dict[str, str | bool]]:
-    """Return what the scripts need to know of each language beside its words."""
-    return {
-        language: {
-            "tag": locale.tag,
-            "joiner": locale.clause_joiner,
-            "lowers": locale.lowers_clauses,
-        }
-        for language, locale in locales().items()
-    }
-
-
 def choose_language(*wishes: str | None) -> str:
     """Return the first language of ours among the wishes, English otherwise.
 

@@ -80,7 +80,7 @@ def open_experts(page: Page) -> None:
     if not page.locator("#sg-steps input").is_visible():
         page.locator("#sg-settings > summary").click()
     page.click("#sg-expert-open")
-    expect(page.locator("#sg-expert")).to_be_visible()
+    expect(page.locator("#sg-expert")).to_have_attribute("open", "")
 
 
 def wait_until_open(page: Page) -> None:

@@ -191,7 +191,7 @@ def test_experts_have_a_drawer_of_their_own(page: Page) -> None:
         sentence = {"other": "", "last": "last bits", "same": "no bit"}[row.effect]
         expect(field).to_contain_text(sentence)
     open_experts(page)
-    expect(page.locator("#sg-expert-open")).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#sg-expert")).to_have_attribute("open", "")
     expect(page.locator("#sg-determinism")).to_be_visible()
 
 

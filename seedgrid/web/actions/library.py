@@ -31,7 +31,7 @@ from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.server.who import Id, Kept
 from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import next_epoch, read_page_state
+from seedgrid.web.state.page_state import next_epoch
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 if TYPE_CHECKING:
@@ -83,19 +83,19 @@ class LibraryActions:
     @says_what_hinders
     def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Answer a question of the library page."""
-        library, find = self._look(kept).library, _works if asked.is_open else _pictures
+        library, find = self._snapshots.look(kept).library, _works if asked.is_open else _pictures
         return PageUpdate(library=find(library, asked))
 
     @says_what_hinders
     def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
-        snapshot = self._look(kept)
+        snapshot = self._snapshots.look(kept)
         return _show(snapshot, snapshot.library.get(picture_id or ""))
 
     @says_what_hinders
     def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Go on from a picture of the opening page: all of them come into the library first."""
-        snapshot = self._look(kept)
+        snapshot = self._snapshots.look(kept)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
         taken = list(take_in(snapshot.library, opening_files()))
@@ -112,7 +112,7 @@ class LibraryActions:
     @says_what_hinders
     def on_empty_trash(self, kept: Kept) -> PageUpdate:
         """Delete what is in the trash for good."""
-        self._look(kept).library.empty_trash()
+        self._snapshots.look(kept).library.empty_trash()
         return PageUpdate()
 
     @says_what_hinders
@@ -120,7 +120,7 @@ class LibraryActions:
         self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], kept: Kept
     ) -> PageUpdate:
         """Write a note to a picture."""
-        self._look(kept).library.set_note(picture_id or "", note)
+        self._snapshots.look(kept).library.set_note(picture_id or "", note)
         return PageUpdate()
 
     @says_what_hinders
@@ -128,7 +128,7 @@ class LibraryActions:
         self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
     ) -> PageUpdate:
         """Take in dropped files: ours are kept and opened, others fill in the fields."""
-        snapshot = self._look(kept, address)
+        snapshot = self._snapshots.look(kept, address)
         try:
             taken = [
                 _known_by_pixels(each, snapshot.library)
@@ -174,9 +174,6 @@ class LibraryActions:
         if run is not None:
             return snapshot.after(run).show()
         return _show(snapshot, snapshot.library.get(work[-1].lineage.picture_id))
-
-    def _look(self, kept: object, address: str = "") -> Snapshot:
-        return self._snapshots.of(read_page_state(kept), address)
 
     def _filled(self, imported: Imported) -> PageUpdate:
         """Fill in the words and seeds of another tool's picture.

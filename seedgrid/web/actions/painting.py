@@ -96,7 +96,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
-        snapshot = self._look(kept, address)
+        snapshot = self._snapshots.look(kept, address)
         return self._show_run(snapshot, self.start_grid(snapshot, fields, address))
 
     def start_grid(
@@ -115,7 +115,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        snapshot = self._look(kept, address)
+        snapshot = self._snapshots.look(kept, address)
         run = self.start_refine(snapshot, around, address)
         return self._show_run(snapshot, run) if run else PageUpdate()
 
@@ -154,7 +154,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
-        snapshot = self._look(kept, address)
+        snapshot = self._snapshots.look(kept, address)
         if snapshot.round is None:
             return PageUpdate()
         options = self._options(snapshot, RoundPayload(), address)
@@ -171,7 +171,7 @@ class Handlers(Following):
         self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
         """Say what else of this visitor's is painted or waits; stop one of those before."""
-        snapshot = self._look(kept)
+        snapshot = self._snapshots.look(kept)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
                 run.cancel()
@@ -186,14 +186,14 @@ class Handlers(Following):
     @says_what_hinders
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round."""
-        snapshot = self._look(kept)
+        snapshot = self._snapshots.look(kept)
         found = find_place(snapshot, round_id) if round_id else None
         return found.show() if found else PageUpdate()
 
     @says_what_hinders
     def on_back(self, kept: Kept) -> PageUpdate:
         """Go to the round before, with the picture picked that was gone on from."""
-        snapshot = self._look(kept)
+        snapshot = self._snapshots.look(kept)
         parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
             return PageUpdate()
@@ -242,14 +242,11 @@ class Handlers(Following):
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(state.epoch, error))
 
-    def _look(self, kept: object, address: str = "") -> Snapshot:
-        return self._snapshots.of(read_page_state(kept), address)
-
     def _start_from_pick(
         self, around: RoundPayload, kept: object, address: str, start: Callable[..., Run]
     ) -> PageUpdate:
         """Start a round that goes on from the picked picture, if there is one."""
-        snapshot = self._look(kept, address)
+        snapshot = self._snapshots.look(kept, address)
         picked, options = snapshot.picked(), self._options(snapshot, around, address)
         if picked is None:
             return PageUpdate()
@@ -289,7 +286,7 @@ def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
     if entry is not None:
         lineage = entry.lineage
         return snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
-    if place == snapshot.state.round and (snapshot.round or snapshot.is_forming):
+    if place == snapshot.state.round and (snapshot.round or snapshot.run_on_stage):
         return snapshot
     run = snapshot.run_of(place)
     if run is not None:

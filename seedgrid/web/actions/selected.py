@@ -16,7 +16,6 @@ from seedgrid.core.recipe import Value
 from seedgrid.web.actions.library import tags_of
 from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.server.who import Kept
-from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class Selected:
             The ids of just those pictures that went in, so that one click gives them back: what
             lay in the trash before stays there.
         """
-        library = self._snapshots.of(read_page_state(kept)).library
+        library = self._snapshots.look(kept).library
         ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
         (library.trash if asked.trashed else library.restore)(*ids)
         return PageUpdate(library={"thrown": ids if asked.trashed else [], "number": asked.number})
@@ -95,7 +94,7 @@ class Selected:
     @says_what_hinders
     def on_mark(self, asked: Annotated[Mark, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Mark pictures, and all those of works."""
-        library = self._snapshots.of(read_page_state(kept)).library
+        library = self._snapshots.look(kept).library
         ids = [entry.id for entry in _named(library, asked)]
         if asked.favourite is not None:
             library.set_favourites(ids, asked.favourite)

@@ -45,14 +45,9 @@ class BoundedBody:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it: 411 without a length, 413 or 507 for too much."""
-        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
-            await self._app(scope, receive, send)
-            return
-        refusal = self._refusal(route_path(scope), Headers(scope=scope))
-        if refusal is not None:
-            await refusal(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        has_body = scope["type"] == "http" and scope["method"] not in ("GET", "HEAD")
+        refusal = self._refusal(route_path(scope), Headers(scope=scope)) if has_body else None
+        await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
         length = body_length(headers)

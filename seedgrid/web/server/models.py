@@ -110,19 +110,12 @@ def _told(manager: ModelManager, language: str, may_change: bool) -> Json:
 
 def _item(managed: ManagedModel, language: str) -> Json:
     item, lock = managed.item, managed.lock
-    return {
-        "id": item.id,
-        "kind": item.kind,
+    same = ("id", "kind", "is_tested", "formats", "num_bytes", "licence", "fitting", "deletable")
+    return {name: getattr(item, name) for name in same} | {
         "family": item.family.removesuffix("Pipeline"),
-        "is_tested": item.is_tested,
         "size": f"{item.width}×{item.height}",
-        "formats": list(item.formats),
-        "num_bytes": item.num_bytes,
-        "licence": item.licence,
         "needs": dict(item.needs),
-        "fitting": item.fitting,
         "fits": managed.fits,
-        "deletable": item.deletable,
         "lacks": item.problem is not None and item.problem.code == "model_configs",
         "problem": None if item.problem is None else sentence(item.problem, language),
         "lock": lock

@@ -24,7 +24,7 @@ from seedgrid.core.variables import is_zero_gpu
 from seedgrid.locales import locales
 from seedgrid.storage.files import assets_folder
 from seedgrid.web.server.headers import FOREVER, UNCACHED
-from seedgrid.web.texts import page_languages, page_texts, words_of
+from seedgrid.web.texts import page_texts, words_of
 
 MAX_FILE_MB: Final = 64
 """What one file may have that is dropped on the page; it says so before anything is sent."""
@@ -97,9 +97,11 @@ def _documents(language: str, suffixes: tuple[str, ...]) -> tuple[bytes, bytes]:
 def render(language: str, suffixes: Sequence[str]) -> str:
     """Return the page in a language; `suffixes` are what the four variations begin with."""
     folder = f"seedgrid/assets/{files().version}"
+    locale = locales()[language]
     config = {
         "language": language,
-        "languages": page_languages(),
+        "joiner": locale.clause_joiner,
+        "lowers": locale.lowers_clauses,
         "texts": page_texts(language),
         "fields": [row.id for row in ON_PAGE],
         "lists": [row.name for row in ON_PAGE if row.widget == "choice"],
@@ -109,7 +111,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
         "zero_gpu": is_zero_gpu(),
     }
     html: str = _template().render(
-        tag=locales()[language].tag,
+        tag=locale.tag,
         t=words_of(language),
         config=json.dumps(config, ensure_ascii=False).replace("<", "\\u003c"),
         folder=folder,

@@ -33,16 +33,7 @@ def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
         "chosen": {"model": card.ref.id},
         "open": {row.name: row.text(answers) for row in ON_PAGE if row.widget == "number"},
         "hints": _words(card, language),
-        "shapes": [
-            {
-                "ratio": shape.ratio,
-                "width": shape.width,
-                "height": shape.height,
-                "size": shape.text,
-                "own": shape.is_own,
-            }
-            for shape in shapes(card)
-        ],
+        "shapes": [vars(shape) | {"size": shape.text} for shape in shapes(card)],
     }
 
 

@@ -28,7 +28,7 @@ from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.model_options import answers_of
 from seedgrid.web.state.opening import opening_cells, opening_size
-from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.visitor_libraries import Libraries
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class Snapshots:
         """Look at a page now, which is asked for from an address."""
         library = self._libraries.of(state.visitor, address)
         return Snapshot(state, self._studio, library, self.lock)
+
+    def look(self, kept: object, address: str = "") -> Snapshot:
+        """Look at the page where a browser says that it is."""
+        return self.of(read_page_state(kept), address)
 
 
 class Snapshot:
@@ -123,8 +127,8 @@ class Snapshot:
     @property
     def parent_of_stage(self) -> str | None:
         """The picture that the round on the stage was refined from, if it was."""
-        if self.run is not None and is_on_stage(self.run, self.state):
-            return self.run.lineage.parent_id
+        if self.run_on_stage is not None:
+            return self.run_on_stage.lineage.parent_id
         path = path_to(self.rounds, self.state.round or "")
         return path[-1].parent_id if path else None
 
@@ -185,11 +189,11 @@ class Snapshot:
 
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
         """The round on the stage, forming or finished."""
-        state, run = self.state, self.run
+        state, run = self.state, self.run_on_stage
         # What a run finished may have been marked or thrown away since: the library knows.
-        if run is not None and is_on_stage(run, state) and not self._was_done:
+        if run is not None and not self._was_done:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
-        busy = run is not None and not run.has_ended
+        busy = self.run is not None and not self.run.has_ended
         if self.round is None:
             examples = [] if busy or state.work else opening_cells(self._studio)
             size = opening_size() if examples else (1, 1)
@@ -243,8 +247,8 @@ class Snapshot:
     @property
     def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
         """The round on the stage: as its run was asked for, or as it was kept."""
-        if self.run is not None and self.is_forming:
-            jobs = [self.run.jobs[cell] for cell in self.run.round_cells]
+        if (run := self.run_on_stage) is not None:
+            jobs = [run.jobs[cell] for cell in run.round_cells]
             return tuple((job.recipe, job.lineage) for job in jobs)
         return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
 
@@ -277,9 +281,10 @@ class Snapshot:
             return None
 
     @property
-    def is_forming(self) -> bool:
-        """Whether the round on the stage is that of a known run, painting or finished."""
-        return self.run is not None and is_on_stage(self.run, self.state)
+    def run_on_stage(self) -> Run | None:
+        """The run of the round on the stage, painting or finished, where it is still known."""
+        run = self.run
+        return run if run is not None and is_on_stage(run, self.state) else None
 
     @property
     def _is_going(self) -> bool:
@@ -290,11 +295,10 @@ class Snapshot:
 
     def _status(self) -> stages.Json:
         """How the run of the round on the stage ended; empty for another run, or before its end."""
-        run, state = self.run, self.state
-        end = run.end if run is not None and is_on_stage(run, state) else None
-        if run is None or end is None:
-            return stages.say(state.epoch, None)
-        return stages.status_of(state.epoch, end, run)
+        run, epoch = self.run_on_stage, self.state.epoch
+        if run is None or run.end is None:
+            return stages.say(epoch, None)
+        return stages.status_of(epoch, run.end, run)
 
 
 def is_on_stage(run: Run, state: PageState) -> bool:
