@@ -195,9 +195,8 @@ def test_the_probe_finds_no_leak(painter: DiffusersBackend, folder: Path, dtype:
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("StableVideoDiffusionPipeline", "model_video"),
-        ("LTX2Pipeline", "model_video"),
-        ("StableAudioPipeline", "model_audio"),
+        ("StableVideoDiffusionPipeline", "model_other"),
+        ("StableAudioPipeline", "model_other"),
         ("QwenImageEditPipeline", "model_needs_picture"),
         ("FluxFillPipeline", "model_needs_picture"),
         ("ShapEPipeline", "model_other"),

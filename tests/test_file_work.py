@@ -21,7 +21,6 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from seedgrid.core.picture import Entry, new_id
-from seedgrid.core.recipe import Lora
 from seedgrid.export import bundle
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
@@ -180,7 +179,7 @@ def test_a_bundle_gives_away_no_weights_that_are_not_offered(
     (tmp_path / "fox.safetensors").write_bytes(lora_bytes({"what": "x" * 20_000}))
     found = find_lora("fox")
     plain = make_picture()
-    named = plain.recipe.replace(loras=(Lora(id=found.id, weights_sha256=found.sha256),))
+    named = plain.recipe.replace(loras=(found,))
     with Library(tmp_path / "library") as library:
         entry = library.add(replace(plain, recipe=named))
         path = f"/seedgrid/export/{entry.id}/picture.zip"

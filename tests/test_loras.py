@@ -24,7 +24,7 @@ from seedgrid.export.bundle import write_bundle
 from seedgrid.formats.own_texts import parameters_text
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
-from seedgrid.models.loras import find_lora, take_lora
+from seedgrid.models.loras import find_lora, recorded_lora, take_lora
 from seedgrid.studio import Studio
 from seedgrid.verify import verify
 from seedgrid.web.serializers.place import write_fields
@@ -103,7 +103,7 @@ def test_scales_vary_on_one_seed_and_are_verified(
     sd_studio: Studio, lora: Callable[[str, int], Path], sd: Path
 ) -> None:
     """Named in the prompt, as other tools do; at scale 0 it is the picture without it."""
-    path = take_lora(lora("sd", 0)).path
+    path = recorded_lora(take_lora(lora("sd", 0)))
     grid = sd_studio.grid(f"a fox <lora:{path.stem}:0.8>", **SMALL)
     assert grid[0].prompt == "a fox"
     finals = sd_studio.refine(grid[3], ["lora 0", "lora 0.5", "lora 1.5"])

@@ -68,7 +68,7 @@ def check(
     with Studio(library=library or context.obj) as studio:
         notices = [str(notice) for notice in studio.library.notices]
         report = studio.library.check(repair=not look_only)
-    findings = _plain(asdict(report))
+    findings = to_jsonable_python(asdict(report))
     if json:
         say_json({"clean": report.is_clean, "notices": notices, **findings})
     else:
@@ -92,14 +92,6 @@ def _marks(entry: Entry) -> dict[str, Any]:
         "tags": list(entry.tags),
         "lost": entry.lost,
         "created_at": entry.lineage.created_at,
-    }
-
-
-def _plain(findings: dict[str, Any]) -> dict[str, Any]:
-    """Turn the lists of paths in a report into texts."""
-    return {
-        name: [str(item) for item in value] if isinstance(value, tuple) else value
-        for name, value in findings.items()
     }
 
 

@@ -6,9 +6,9 @@ import shutil
 import sys
 import tempfile
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -62,15 +62,8 @@ def _describe_machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
         "cores": os.cpu_count(),
-        "versions": {name: _version(name) for name in _LIBRARIES},
+        "versions": {name: version(name) for name in _LIBRARIES},
     }
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _portable_self_test() -> str:
@@ -113,37 +106,15 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
         }
 
 
-def bench(
-    model: Annotated[
-        list[str] | None, typer.Option(help="bundled-256, sd-256 or sd-512; default: all.")
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that count.")] = 7,
-    only: Annotated[str, typer.Option(help="Only contests whose name holds this.")] = "",
-    threads: Annotated[int | None, typer.Option(min=1, help="Of torch, on both sides.")] = None,
-    processes: Annotated[bool, typer.Option(help="Memory and start-up as well.")] = False,
-    cluster: Annotated[
-        bool, typer.Option(help="Instead: what Ray costs, and a hundred workers (minutes).")
-    ] = False,
-    json: Annotated[Path | None, typer.Option(help="Write every measurement here.")] = None,
-) -> None:
-    """Measure SeedGrid beside plain diffusers, the same as python -m tools.benchmarks."""
+def bench(context: typer.Context) -> None:
+    """Measure SeedGrid beside plain diffusers; takes what python -m tools.benchmarks takes."""
     root = Path(seedgrid.__file__).resolve().parent.parent
     if not (root / "tools" / "benchmarks" / "__main__.py").is_file():
         raise InputError("bench_missing", field="bench", value=root / "tools" / "benchmarks")
     sys.path.insert(0, str(root))
-    if cluster:
-        from tools.benchmarks.cluster import main as measure_cluster
+    from tools.benchmarks.__main__ import main
 
-        measure_cluster(rounds)
-        return
-    from tools.benchmarks.__main__ import SETTINGS, main
-
-    unknown = [name for name in model or () if name not in (*SETTINGS, "none")]
-    if unknown:
-        choices = ", ".join(SETTINGS)
-        raise InputError("bench_unknown", field="model", value=unknown[0], choices=choices)
-    arguments = [f"--rounds={rounds}", f"--only={only}", *(f"--model={m}" for m in model or ())]
-    arguments += [f"--threads={threads}"] if threads else []
-    arguments += ["--processes"] if processes else []
-    arguments += [f"--json={json}"] if json else []
-    main(arguments)
+    try:
+        main(context.args)
+    except SystemExit as end:  # It was asked for help, or for what there is not.
+        raise typer.Exit(2 if end.code else 0) from end

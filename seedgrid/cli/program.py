@@ -17,6 +17,7 @@ from seedgrid.locales import locales
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
+_HANDED_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
 _STOPPED: Final = 130
 """What Typer makes of an interrupt, whichever signal it was."""
 
@@ -102,7 +103,7 @@ app.command("import")(library.import_)
 app.add_typer(library.app, name="library")
 app.command("models")(models.models)
 app.command("doctor")(machine.doctor)
-app.command("bench")(machine.bench)
+app.command("bench", add_help_option=False, context_settings=_HANDED_ON)(machine.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -157,7 +157,7 @@ class Vocabulary:
 
         Korean has spaces between words: one that is more than known names is another word.
         """
-        is_korean = _is_korean(word)
+        is_korean = any("\uac00" <= letter <= "\ud7a3" for letter in word)
         pieces: list[str] = []
         at = 0
         while at < len(word):
@@ -183,10 +183,6 @@ class Vocabulary:
 
     def _knows(self, word: str) -> bool:
         return word in self.known or word in _SMALL or word.isdecimal()
-
-
-def _is_korean(word: str) -> bool:
-    return any("\uac00" <= letter <= "\ud7a3" for letter in word)
 
 
 RATIOS: Final = ((1, 1), (3, 2), (2, 3), (16, 9), (9, 16))

@@ -65,7 +65,7 @@ def steer(
         if name := after.unlike(after.parent):
             raise InputError("way_settings", field="vary", name=name.replace("_", " "))
         num_parents = len(before.line) - 1
-        if len(after.line) > MAX_PARENTS + 1 or _num_bytes(after) > _MAX_BYTES:
+        if len(after.line) > MAX_PARENTS + 1 or len(canonical_json(after).encode()) > _MAX_BYTES:
             raise InputError("way_deep", field="vary", limit=num_parents)
     return after
 
@@ -73,10 +73,6 @@ def steer(
 def held_share(recipe: Recipe) -> float:
     """Return the share of the steps that are held, as `hold` says it."""
     return recipe.held_steps / _steps_run(recipe)
-
-
-def _num_bytes(recipe: Recipe) -> int:
-    return len(canonical_json(recipe).encode())
 
 
 def _steps_run(recipe: Recipe) -> int:

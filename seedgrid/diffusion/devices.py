@@ -40,11 +40,8 @@ def pick_device(device: str) -> torch.device:
 
 def torch_dtype(dtype: DType) -> torch.dtype:
     """Return torch's own object for the name of a number format."""
-    return {
-        "float32": torch.float32,
-        "bfloat16": torch.bfloat16,
-        "float16": torch.float16,
-    }[dtype.removeprefix("int8-")]
+    found: torch.dtype = getattr(torch, dtype.removeprefix("int8-"))
+    return found
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
@@ -54,8 +51,9 @@ def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
         DeviceError: `offload_needs_gpu` when offloading is asked for on a CPU.
     """
     if placement.channels_last:
-        for module in _convolutional(pipeline):
-            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # torch's stubs lack it
+        for name in ("unet", "vae"):
+            if (part := getattr(pipeline, name, None)) is not None:
+                part.to(memory_format=torch.channels_last)
     vae = getattr(pipeline, "vae", None)
     if vae is not None and placement.vae_slicing:
         vae.enable_slicing()
@@ -92,11 +90,6 @@ def _offload(pipeline: Any, device: torch.device, offload: Offload) -> None:
             offload_device=torch.device("cpu"),
             offload_type="leaf_level",
         )
-
-
-def _convolutional(pipeline: Any) -> list[torch.nn.Module]:
-    parts = [getattr(pipeline, name, None) for name in ("unet", "vae")]
-    return [part for part in parts if part is not None]
 
 
 def _count(kind: str) -> int:

@@ -28,7 +28,7 @@ from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import Result, within_memory
 from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, TinyDecoders
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
@@ -39,7 +39,6 @@ from seedgrid.diffusion.probe_results import (
 )
 from seedgrid.diffusion.quantised import quantiser_of
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
-from seedgrid.diffusion.tiny_decoding import TinyDecoders
 from seedgrid.diffusion.way import Guide, Way
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler

@@ -25,6 +25,7 @@ from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dt
 from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.loading import reported_loading
 from seedgrid.diffusion.loras import add_loras
+from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.diffusion.quantised import quantised_parts
 from seedgrid.models import registry
@@ -33,6 +34,7 @@ from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.loras import recorded_lora
 from seedgrid.models.schedulers import TABLE, min_steps, names_for
+from seedgrid.models.tiny_decoders import decoder_folder
 from seedgrid.storage import starts
 
 MAX_LOADED: Final = 2
@@ -140,6 +142,39 @@ class PipelineCache:
         """Let go of all pipelines."""
         self._loaded.clear()
         empty_cache()
+
+
+class TinyDecoders:
+    """Tiny decoders that are loaded, a few MB each, for live pictures: none is kept of those."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[str, torch.dtype, torch.device], Any] = {}
+
+    @contextmanager
+    def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
+        """Let a tiny decoder decode in the block, in the number format of the model's own.
+
+        Raises:
+            ModelError: `model_not_downloaded`; `model_damaged`.
+        """
+        key = name, pipeline.vae.dtype, device
+        if key not in self._loaded:
+            self._loaded[key] = _load_tiny(name, pipeline.vae.dtype).to(device)
+        with replaced(pipeline, "vae", self._loaded[key]):
+            yield
+
+
+def _load_tiny(name: str, dtype: torch.dtype) -> Any:
+    from diffusers import AutoencoderTiny
+
+    folder = decoder_folder(name)
+    with (
+        foreign_errors(lambda _, reason: ModelError("model_damaged", value=name, file=reason)),
+        quiet_diffusers(),
+    ):
+        return AutoencoderTiny.from_pretrained(
+            folder, torch_dtype=dtype, use_safetensors=True, local_files_only=True
+        )
 
 
 def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:

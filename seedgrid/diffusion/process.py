@@ -66,26 +66,20 @@ def large_import() -> Iterator[None]:
             gc.enable()
 
 
-def keep_freed_memory() -> bool:
+def keep_freed_memory() -> None:
     """Keep up to 128 MB of freed memory for what comes next; do it before threads are started.
 
     The C library of Linux gives every large block back to the system when it is freed, and the
     system fills the next one with zeros, page by page: a fifth of the time of a small model. One
     arena for all threads: the others cannot hold blocks above 64 MB and return each at once.
-
-    Returns whether this system's C library can do it.
     """
     if not sys.platform.startswith("linux"):
-        return False
+        return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:  # Another C library, musl for example.
-        return False
-    options = {
-        _M_ARENA_MAX: 1,
-        _M_MMAP_THRESHOLD: _LARGE_BYTES,
-        _M_TRIM_THRESHOLD: _KEPT_BYTES,
-    }
-    return all(mallopt(option, value) == 1 for option, value in options.items())
+    if mallopt is not None:  # None in another C library, musl for example.
+        mallopt(_M_ARENA_MAX, 1)
+        mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def spin_less() -> None:

@@ -18,16 +18,9 @@ _CPU_INFO: Final = Path("/proc/cpuinfo")  # Linux only
 
 def processor_name() -> str:
     """Return the processor's own name; the standard library knows it only on some systems."""
-    return _described("model name") or platform.processor() or platform.machine()
-
-
-def _described(key: str) -> str:
-    """Return what the system says first under a key; empty where it says nothing."""
-    if not _CPU_INFO.is_file():
-        return ""
-    lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
-    pairs = (line.partition(":") for line in lines)
-    return next((value.strip() for name, _, value in pairs if name.strip() == key), "")
+    told = _CPU_INFO.read_text("utf-8", "replace") if _CPU_INFO.is_file() else ""
+    named = re.search(r"^model name\s*:(.*)$", told, re.MULTILINE)
+    return (named[1].strip() if named else "") or platform.processor() or platform.machine()
 
 
 _ISA: Final = r"(?:ALL|DEFAULT|SSE41|AVX(?:10|2|512)?(?:_[A-Z0-9]{1,8}){0,6})"

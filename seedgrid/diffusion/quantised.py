@@ -33,8 +33,8 @@ def quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
     """Return what a pipeline's loading is told, beside folder and number format.
 
     Raises:
-        InputError: `dtype_stored`: int8 of weights that are stored in fewer bits already;
-            `dtype_single_file`, `dtype_loras`; `dtype_library`.
+        InputError: `dtype_int8`: of weights that are stored in fewer bits already, of a single
+            file, or beside LoRAs; `dtype_library`.
     """
     if recipe.is_int8:
         _check_int8(files, recipe)
@@ -52,12 +52,10 @@ def quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
 
 def _check_int8(files: ModelFiles, recipe: Recipe) -> None:
     check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
-    if files.quantiser:
-        raise InputError("dtype_stored", field="dtype", value=files.quantiser)
-    if files.checkpoint is not None:
-        raise InputError("dtype_single_file", field="dtype", value=files.checkpoint.name)
-    if recipe.loras:
-        raise InputError("dtype_loras", field="dtype", value=recipe.loras[0].id)
+    single_file = files.checkpoint.name if files.checkpoint else ""
+    names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
+    if unfit := next(filter(None, names), ""):
+        raise InputError("dtype_int8", field="dtype", value=unfit)
 
 
 def _import_sdnq() -> None:

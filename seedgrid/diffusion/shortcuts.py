@@ -17,7 +17,6 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -37,7 +36,7 @@ class TextCache:
     """Rows of text encoders' outputs, the least recently used forgotten first."""
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[str, _Row] = OrderedDict()
+        self._rows: OrderedDict[str, Any] = OrderedDict()
         self._num_bytes = 0
 
     @contextmanager
@@ -56,7 +55,7 @@ class TextCache:
         if keys and all(key in self._rows for key in keys):
             for key in keys:
                 self._rows.move_to_end(key)
-            return _join([self._rows[key].value for key in keys])
+            return _join([self._rows[key] for key in keys])
         output = forward(*args, **kwargs)
         if keys and _is_made_of_rows(output, len(keys)):
             for place, key in enumerate(keys):
@@ -66,18 +65,10 @@ class TextCache:
     def _keep(self, key: str, value: Any) -> None:
         if key in self._rows:
             return
-        row = _Row(value=value, num_bytes=_num_bytes(value))
-        self._rows[key] = row
-        self._num_bytes += row.num_bytes
+        self._rows[key] = value
+        self._num_bytes += _num_bytes(value)
         while self._num_bytes > MAX_KEPT_BYTES:
-            _, oldest = self._rows.popitem(last=False)
-            self._num_bytes -= oldest.num_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Row:
-    value: Any
-    num_bytes: int
+            self._num_bytes -= _num_bytes(self._rows.popitem(last=False)[1])
 
 
 def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

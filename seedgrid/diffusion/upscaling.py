@@ -94,9 +94,10 @@ class EnlargingBackend:
         def load() -> Passport:
             with computing(recipe, placement):
                 starts.check_there([recipe.start])
-                release = spandrel_version(self.load(_network_of(recipe), device))
+                network = self.load(_network_of(recipe), device)
                 passport = current_passport(device, placement)
-            return passport.model_copy(update={"spandrel": release}) if release else passport
+            extras = {} if isinstance(network, Compact) else {"spandrel": version("spandrel")}
+            return passport.model_copy(update=extras)
 
         return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
 
@@ -174,11 +175,6 @@ class EnlargingBackend:
             canvas[rows, tile.left * scale : tile.right * scale] = (given * 255).round()
             steps.done(canvas)
         return canvas
-
-
-def spandrel_version(network: Any) -> str:
-    """Return the release of spandrel that a network is of; empty where it needs none."""
-    return "" if isinstance(network, Compact) else version("spandrel")
 
 
 def _compact(path: Path, device: torch.device) -> Compact | None:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final
 from seedgrid.core.errors import InputError, Notice, PictureError
 from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.prompts import read_scale
-from seedgrid.core.recipe import Lora
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, read_foreign
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
@@ -160,8 +159,7 @@ def _with_loras(imported: Imported) -> Imported:
     found = []
     for name, scale in imported.lora_tags:
         with suppress(InputError):
-            file = find_lora(name)
-            found.append(Lora(id=file.id, weights_sha256=file.sha256, scale=read_scale(scale)))
+            found.append(find_lora(name).model_copy(update={"scale": read_scale(scale)}))
     if not found:
         return imported
     there = {lora.id for lora in found}

@@ -6,7 +6,7 @@ and what it was made for stand in its own file, as those who train LoRAs write t
 on the hub; all of it is a stranger's text. What does not fit a model is found out when it is
 loaded. Needs no torch.
 
-    find_lora("fox").sha256
+    find_lora("fox").weights_sha256
 """
 
 import json
@@ -37,23 +37,6 @@ _MAX_CHARACTERS: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoraFile:
-    """A LoRA that is on this machine."""
-
-    path: Path
-
-    @property
-    def id(self) -> str:
-        """What recipes and prompts call it."""
-        return self.path.stem
-
-    @property
-    def sha256(self) -> str:
-        """The SHA-256 of the file."""
-        return file_digest(self.path)
-
-
-@dataclass(frozen=True, kw_only=True)
 class LoraItem:
     """One LoRA on this machine.
 
@@ -76,7 +59,7 @@ class LoraItem:
     deletable: bool
 
 
-def find_lora(name: str) -> LoraFile:
+def find_lora(name: str) -> Lora:
     """Find a LoRA by its name, or by its hub id; no path is followed here.
 
     Raises:
@@ -90,7 +73,7 @@ def find_lora(name: str) -> LoraFile:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
     check_offered(name)
-    return LoraFile(path=_SHELF.find(name))
+    return _named(_SHELF.find(name))
 
 
 def check_offered(name: str) -> None:
@@ -100,9 +83,9 @@ def check_offered(name: str) -> None:
         raise InputError("lora_not_offered", field="prompt", value=name[:80])
 
 
-def take_lora(path: Path) -> LoraFile:
+def take_lora(path: Path) -> Lora:
     """Make a file known by its name from now on; see `Shelf.take`."""
-    return LoraFile(path=_SHELF.take(path))
+    return _named(_SHELF.take(path))
 
 
 def recorded_lora(lora: Lora) -> Path:
@@ -198,6 +181,10 @@ def _folders() -> list[Path]:
 
 
 _SHELF: Final = Shelf(kind="lora", field="prompt", folders=_folders, fits=is_lora)
+
+
+def _named(path: Path) -> Lora:
+    return Lora(id=path.stem, weights_sha256=file_digest(path))
 
 
 def _metadata(path: Path) -> dict[str, str]:

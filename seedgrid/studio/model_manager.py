@@ -29,6 +29,7 @@ from seedgrid.models.loras import (
     describe_lora,
     find_lora,
     lora_items,
+    recorded_lora,
     take_lora,
 )
 from seedgrid.models.single_file import configuration_source
@@ -87,7 +88,7 @@ class ModelManager:
             file = name if equals else text
             lora = take_lora(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
             number = read_scale(scale) if equals else 1.0
-            loras.append(Lora(id=lora.id, weights_sha256=lora.sha256, scale=number))
+            loras.append(lora.model_copy(update={"scale": number}))
         return tuple(loras)
 
     def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class ModelManager:
             ModelError: `lora_missing`; `lora_damaged`; `download_forbidden` on a public page.
         """
         _at_home(file)
-        return describe_lora(take_lora(Path(file)).path)
+        return describe_lora(recorded_lora(take_lora(Path(file))))
 
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:

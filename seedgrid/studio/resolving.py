@@ -88,7 +88,6 @@ def _with_loras(request: Request, found: dict[str, Lora]) -> Request:
     prompt, tags = read_tags(request.prompt)
     for name, _ in tags:
         if name not in found:
-            lora = find_lora(name)
-            found[name] = Lora(id=lora.id, weights_sha256=lora.sha256)
+            found[name] = find_lora(name)
     named = (found[name].model_copy(update={"scale": scale}) for name, scale in tags)
     return replace(request, prompt=prompt, loras=(*request.loras, *named))

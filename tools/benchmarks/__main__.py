@@ -35,6 +35,11 @@ CONTESTS: dict[str, tuple[str, ...]] = {
 def main(arguments: list[str] | None = None) -> None:
     """Run what was asked for, and end with a table of targets."""
     chosen = _read(arguments)
+    if chosen.cluster:
+        from tools.benchmarks.cluster import main as measure_cluster
+
+        measure_cluster(chosen.rounds)
+        return
     found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["SEEDGRID_CACHE"] = f"{scratch}/cache"
@@ -47,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _read(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", usage=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=7, help="rounds that count, at most")
     parser.add_argument(
         "--limit", type=float, default=40, help="seconds for one contest; one round counts anyway"
@@ -57,6 +62,9 @@ def _read(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="of torch, on both sides")
     parser.add_argument("--processes", action="store_true", help="memory and start-up as well")
     parser.add_argument("--page", action="store_true", help="the page in Chromium as well")
+    parser.add_argument(
+        "--cluster", action="store_true", help="instead: what Ray costs, and a hundred workers"
+    )
     parser.add_argument("--json", type=Path, help="write every measurement to this file")
     return parser.parse_args(arguments)
 
