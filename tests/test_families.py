@@ -195,8 +195,9 @@ def test_the_probe_finds_no_leak(painter: DiffusersBackend, folder: Path, dtype:
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("StableVideoDiffusionPipeline", "model_other"),
-        ("StableAudioPipeline", "model_other"),
+        ("StableVideoDiffusionPipeline", "model_video"),
+        ("LTX2Pipeline", "model_video"),
+        ("StableAudioPipeline", "model_audio"),
         ("QwenImageEditPipeline", "model_needs_picture"),
         ("FluxFillPipeline", "model_needs_picture"),
         ("ShapEPipeline", "model_other"),

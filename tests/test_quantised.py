@@ -85,7 +85,7 @@ def test_what_is_stored_by_sdnq_is_what_int8_makes(
     assert read_folder(folder).quantiser == "sdnq"
     stored = recipes_for(backend, folder, ("a cat",) * 2, **SIZE)
     np.testing.assert_array_equal(paint(backend, stored), made)
-    with pytest.raises(InputError, match="stored in fewer bits"):
+    with pytest.raises(InputError, match="“sdnq” and number format int8 do not go together"):
         backend.prepare(stored[0].replace(dtype="int8-float32"), PLACEMENT)
 
 

@@ -258,7 +258,8 @@ FAMILIES: Final = tuple(_ROWS)
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
 _SAMPLINGS: Final[dict[str, Sampling]] = {"FlowMatch": "flow", "LCM": "consistency"}
-_OTHER: Final = {"frames", "video", "videos", "audio", "audios", "sound"}
+_MAKES: Final = {"frames": "model_video", "video": "model_video", "videos": "model_video"}
+_SOUND: Final = ("audio", "audios", "sound")
 _NEEDS_PICTURE: Final = re.compile(
     r"Img2Img|Inpaint|Control|Upscale|Edit|Pix2Pix|Adapter|Depth2|SuperRes|Variation|Fill"
     r"|Refiner|Layered|ImageToImage|Kontext|PaintBy|Redux|GLIGEN|VisualCloze"
@@ -272,8 +273,8 @@ def family_of(name: str) -> Family:
     """Return the family of a pipeline's class.
 
     Raises:
-        ModelError: `model_family`: diffusers has no such class here. `model_needs_picture` or
-            `model_other`: it does not paint from words alone.
+        ModelError: `model_family`: diffusers has no such class here. `model_video`, `model_audio`,
+            `model_needs_picture` or `model_other`: it does not paint from words.
     """
     source = read_pipeline(name)
     if source is None:
@@ -285,8 +286,11 @@ def family_of(name: str) -> Family:
 
 def _check_paints(name: str, source: PipelineSource) -> None:
     outputs = source.outputs
-    if outputs & _OTHER:
-        raise ModelError("model_other", value=name, family=name)
+    for output in sorted(outputs):
+        if output in _MAKES:
+            raise ModelError(_MAKES[output], value=name, family=name)
+    if outputs & set(_SOUND):
+        raise ModelError("model_audio", value=name, family=name)
     if _NEEDS_PICTURE.search(name) or any(each in source.required for each in _IMAGES):
         raise ModelError("model_needs_picture", value=name, family=name)
     takes = ("prompt", "height", "width", *_NEEDED)

@@ -57,10 +57,7 @@ class Shelf:
             InputError: `KIND_missing`.
             ModelError: `KIND_damaged`.
         """
-        paths = self._paths(name)
-        if not paths:
-            raise InputError(f"{self.kind}_missing", field=self.field, value=name[:80])
-        return self._checked(paths[0])
+        return self._checked(self._paths(name)[0])
 
     def take(self, path: Path) -> Path:
         """Make a file known by its name from now on, and return it absolute.
@@ -84,10 +81,7 @@ class Shelf:
             InputError: `KIND_missing`.
             ModelError: `KIND_changed` when the name now means other weights.
         """
-        paths = self._paths(name)
-        if not paths:
-            raise InputError(f"{self.kind}_missing", field=self.field, value=name)
-        for path in paths:
+        for path in self._paths(name):
             if file_digest(path) == sha256:
                 return path
         raise ModelError(f"{self.kind}_changed", value=name)
@@ -104,11 +98,14 @@ class Shelf:
 
     def _paths(self, name: str) -> list[Path]:
         """Return the files that are called so; a name is one path segment, its ending is free."""
-        if not is_folder_name(name):
-            return []
-        name = name.removesuffix(SUFFIX)
-        lying = (folder / f"{name}{SUFFIX}" for folder in self.folders())
-        return [path for path in (*self._used(name), *lying) if path.is_file()]
+        found: list[Path] = []
+        if is_folder_name(name):
+            stem = name.removesuffix(SUFFIX)
+            lying = (folder / f"{stem}{SUFFIX}" for folder in self.folders())
+            found = [path for path in (*self._used(stem), *lying) if path.is_file()]
+        if not found:
+            raise InputError(f"{self.kind}_missing", field=self.field, value=name[:80])
+        return found
 
     def _used(self, name: str) -> list[Path]:
         return [Path(place) for place in recall_texts(self._remembered).get(name, [])]
