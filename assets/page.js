@@ -25,7 +25,7 @@ const round = (action, around) => {
   sent = "";
   begin(action, { around });
 };
-const upscaler = () => inputOf("sg-upscaler")?.value ?? "";
+const upscaler = () => inputOf("sg-upscaler").value;
 on("sg-generate", () => {
   const fields = SeedGrid.typed();
   const isSame = JSON.stringify(fields) === sent && document.documentElement.classList.contains("sg-busy");

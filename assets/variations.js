@@ -67,27 +67,18 @@ function offer() {
   SeedGrid.isOffering = false;
 }
 
-/** A model that spoils what it enlarges is not asked to; a network may do it, or else the sentence
-    stands where one would look. */
+/** What enlarges: the model itself, unless it spoils what it enlarges, or a network that is here. Without any the
+    page says so where one would look. What was chosen stays chosen. */
 function offerFinals() {
   const { enlarges, upscalers } = SeedGrid.placeNow();
-  const around = byId("sg-around");
-  around.querySelector(".sg-why")?.remove();
-  for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges && !upscalers.length);
-  if (!enlarges && !upscalers.length) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
-  offerUpscalers(around, enlarges ? ["", ...upscalers] : upscalers);
-}
-
-/** What enlarges: the model itself, or a network that is here. What was chosen stays chosen. */
-function offerUpscalers(around, names) {
-  const before = byId("sg-upscaler");
-  const chosen = before?.querySelector("select").value;
-  before?.remove();
-  if (names.length < 2) return; // nothing to choose
-  const choices = names.map((name) => make("option", { value: name, text: name || text("upscaler_model") }));
-  const list = make("select", {}, ...choices);
+  const names = enlarges ? ["", ...upscalers] : upscalers;
+  for (const id of ["sg-final", "sg-final-4"]) byId(id).hidden = names.length === 0;
+  byId("sg-no-finals").hidden = names.length > 0;
+  byId("sg-upscaler").hidden = names.length < 2; // nothing to choose
+  const list = SeedGrid.inputOf("sg-upscaler");
+  const chosen = list.value;
+  list.replaceChildren(...names.map((name) => make("option", { value: name, text: name || text("upscaler_model") })));
   if (names.includes(chosen)) list.value = chosen;
-  around.append(make("label", { id: "sg-upscaler" }, make("span", { text: text("upscaler_label") }), list));
 }
 
 // Typed at this place, by hand: it stays, whatever is picked.

@@ -205,7 +205,6 @@ def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: Painte
         ({"prompt": "   "}, "prompt_empty", "prompt"),
         ({"size": "big"}, "size_text", "size"),
         ({"steps": "0"}, "steps_range", "steps"),
-        ({"guidance": "nan"}, "guidance_range", "guidance"),
         ({"scheduler": "Magic"}, "scheduler_unknown", "scheduler"),
         ({"model": "nope"}, "model_missing", "model"),
         ({"mix": "some of 7"}, "mix_text", "mix"),
