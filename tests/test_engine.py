@@ -414,11 +414,12 @@ def test_beginning_to_close_ends_what_waits(held: Engine, make_recipes: MakeReci
 def test_a_forgotten_engine_does_not_keep_the_program_alive() -> None:
     """A script that ends without closing ends, and with a run in progress it ends soon, too."""
     code = (
+        "import sys; sys.path.insert(0, 'tests')\n"
         "from seedgrid.testing.fake import FakeBackend\n"
         "from seedgrid.engine import Engine\n"
         "from seedgrid.core.plan import plan_grid\n"
         "from seedgrid.core.request import Request, resolve\n"
-        "from tests.stores import MemoryStore\n"
+        "from stores import MemoryStore\n"
         "b = FakeBackend(step_delay_s=0.05)\n"
         "e = Engine(b, MemoryStore())\n"
         "r = resolve(Request(prompt='a', num_inference_steps=150), b.card(None))\n"
