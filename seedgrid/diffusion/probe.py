@@ -115,9 +115,6 @@ def _paint_twice(
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
     wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
-    # Some pipelines go by the negative words of the first picture: it has some where the own has
-    # none here, and is the own in the second grid.
-    others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
     grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], grid.watching)]
     if not all(bool(torch.isfinite(rows).all()) for rows in own):
@@ -148,16 +145,9 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(place - 1) % 3]
     if place % 2 and family.mixes_noise:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
-    if place % 2:
-        changes |= _other_negative(recipe, family)
+    if place % 2 and family.has_negative_prompt and not family.zeroes_empty_negative:
+        changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
     return stranger.model_copy(update=changes)
-
-
-def _other_negative(recipe: Recipe, family: Family) -> dict[str, str]:
-    """Return negative words just where a recipe has none, if both may share a call."""
-    if not family.has_negative_prompt or family.zeroes_empty_negative:
-        return {}
-    return {"negative_prompt": "" if recipe.negative_prompt else "(dull:4)"}
 
 
 class _Comparison:
