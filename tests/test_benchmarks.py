@@ -34,3 +34,5 @@ def test_an_unknown_benchmark_is_told(capsys: pytest.CaptureFixture[str]) -> Non
     """`seedgrid bench --model X` exits 2 with the names there are."""
     assert main(["bench", "--model", "huge"]) == 2
     assert "bundled-256" in capsys.readouterr().err
+    assert main(["bench", "--rounds", "0"]) == 2
+    assert "less than 1" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from lora_files import lora_bytes
 from test_loras import make_lora
 
 from seedgrid.core.errors import ModelError
@@ -152,3 +153,14 @@ def test_what_a_model_can_do_is_read_again_only_when_a_file_of_it_has_changed(
 
     (model / "seedgrid.json").write_text('{"suffixes": [", at dusk"]}')
     assert registry.find(str(model)).card.suffixes == (", at dusk",)
+
+
+def test_a_single_file_is_another_model_with_other_configurations(sd: Path, tmp_path: Path) -> None:
+    """They lie beside it, and what is painted depends on them."""
+    path = tmp_path / f"fox {tmp_path.name}.safetensors"
+    path.write_bytes(lora_bytes(tensor="cond_stage_model.transformer.weight"))
+    beside = shutil.copytree(sd, path.with_suffix(""))
+    before = registry.find(str(path)).card.ref
+    scheduler = beside / "scheduler" / "scheduler_config.json"
+    scheduler.write_text(scheduler.read_text().replace(": 1000", ": 100"))
+    assert registry.find(str(path)).card.ref.weights_sha256 != before.weights_sha256

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,8 +62,15 @@ def _describe_machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
         "cores": os.cpu_count(),
-        "versions": {name: version(name) for name in _LIBRARIES},
+        "versions": {name: _version(name) for name in _LIBRARIES},
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _portable_self_test() -> str:

@@ -61,9 +61,14 @@ class Model:
 
 
 def _read_once(name: str, revision: str, path: Path) -> Model:
-    """Return the same object, and what it has read, as long as no file of the model changes."""
-    beneath = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path]
-    return _same(name, revision, path, states({str(each): each for each in beneath}))
+    """Return the same object, and what it has read, as long as no file of the folder changes.
+
+    A single file is read anew each time: its configurations lie elsewhere.
+    """
+    if not path.is_dir():
+        return Model(id=name, revision=revision, path=path)
+    files = {str(each): each for each in (*path.glob("*"), *path.glob("*/*"))}
+    return _same(name, revision, path, (*sorted(files), *states(files)))
 
 
 @lru_cache(maxsize=64)

@@ -51,15 +51,22 @@ def main(arguments: list[str] | None = None) -> None:
         chosen.json.write_text(json.dumps(_machine() | {"found": found}, indent=1))
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
 def _read(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", usage=argparse.SUPPRESS)
-    parser.add_argument("--rounds", type=int, default=7, help="rounds that count, at most")
+    parser.add_argument("--rounds", type=_positive, default=7, help="rounds that count, at most")
     parser.add_argument(
         "--limit", type=float, default=40, help="seconds for one contest; one round counts anyway"
     )
     parser.add_argument("--only", default="", help="only contests whose name holds this")
     parser.add_argument("--model", choices=[*SETTINGS, "none"], action="append")
-    parser.add_argument("--threads", type=int, help="of torch, on both sides")
+    parser.add_argument("--threads", type=_positive, help="of torch, on both sides")
     parser.add_argument("--processes", action="store_true", help="memory and start-up as well")
     parser.add_argument("--page", action="store_true", help="the page in Chromium as well")
     parser.add_argument(

@@ -7,7 +7,6 @@ The functions for programs (api.py) are Gradio's endpoints; the page itself is F
 """
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +114,11 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
 
 def _page_route(answers: Answers, fixed: str | None, policy: str) -> Route:
     headers = UNCACHED | {"Content-Security-Policy": policy}
-    suffixes = lru_cache(maxsize=1)(lambda: starting_suffixes(answers.studio))
 
     def page(request: Request) -> Response:
         wishes = (request.query_params.get("__lang"), fixed, request.headers.get("accept-language"))
-        answer = document(request, choose_language(*wishes), suffixes(), headers)
+        suffixes = starting_suffixes(answers.studio)
+        answer = document(request, choose_language(*wishes), suffixes, headers)
         welcome(request, answer)
         return answer
 
