@@ -38,7 +38,7 @@ class Denoiser(nn.Module):
             in_channels=LATENT_CHANNELS,
             out_channels=LATENT_CHANNELS,
             block_out_channels=(96, 128, 144),
-            layers_per_block=(2, 1, 1),
+            layers_per_block=2,  # One number: diffusers scales no LoRA of a UNet with several.
             down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"),
             mid_block_type="UNetMidBlock2DCrossAttn",
             up_block_types=("UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D"),
