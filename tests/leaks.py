@@ -305,6 +305,18 @@ def _wrongly_unsorted(words: torch.Tensor, lengths: torch.Tensor) -> torch.Tenso
     return words[order][order]
 
 
+def _first_negative_decides(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
+    """As Bria: where the first picture has no negative words, all have zeros in their place."""
+    original = pipeline.encode_prompt
+
+    def encode_prompt(*args: Any, **kwargs: Any) -> Any:
+        *before, negative = args  # of Stable Diffusion's own call: the fifth, a text for each
+        words, against = original(*before, negative, **kwargs)
+        return words, against if negative and negative[0] else torch.zeros_like(against)
+
+    patch.setattr(pipeline, "encode_prompt", encode_prompt)
+
+
 def _mean_of_weighted_words(_pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     """AUTOMATIC1111's way: weighted words are brought back to the mean of the whole batch."""
 
@@ -369,6 +381,7 @@ LEAKS: Final[dict[str, Plant]] = {
     "words: padded to the longest": _of_words(_padded_to_the_longest),
     "words: a mask dropped where all are as long": _of_words(_mask_dropped),
     "words: sorted, and put back wrongly": _of_words(_wrongly_unsorted),
+    "words: the first picture's negative words decide": _first_negative_decides,
     "decoder: tiles share statistics": _of_output("vae.decoder.conv_in", _tiles_share_statistics),
     "decoder: running statistics": _running_statistics,
     "decoder: again in float32 where any is NaN": _of_decoding(_float32_where_any_is_nan),

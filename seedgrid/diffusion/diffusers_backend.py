@@ -200,8 +200,10 @@ class DiffusersBackend:
             loaded = self._pipelines.get(recipe, placement)
 
             # Without shortcuts: the probe wants every row computed.
-            def compute(recipes: Sequence[Recipe], watching: CallContext) -> list[torch.Tensor]:
-                batch = sharing_a_call(recipes, loaded)
+            def compute(
+                recipes: Sequence[Recipe], own: int, watching: CallContext
+            ) -> list[torch.Tensor]:
+                batch = sharing_a_call(recipes, loaded, own)
                 output = call_pipeline(batch, loaded, watch, [watching])
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 

@@ -162,13 +162,13 @@ def _words(
         return read_alone(loaded.pipeline, family, recipes)
 
 
-def sharing_a_call(recipes: Sequence[Recipe], loaded: Loaded) -> list[Recipe]:
-    """Return a batch in which all may share a call with the first: others take its words."""
-    first, *_ = _calls(recipes, loaded, _words(recipes, loaded))
-    own = recipes[0]
-    said = {"prompt": own.prompt, "negative_prompt": own.negative_prompt}
+def sharing_a_call(recipes: Sequence[Recipe], loaded: Loaded, own: int) -> list[Recipe]:
+    """Return a batch in which all may share a call with one: others take the words of that one."""
+    calls = _calls(recipes, loaded, _words(recipes, loaded))
+    shared = next(call for call in calls if own in call)
+    said = {name: getattr(recipes[own], name) for name in ("prompt", "negative_prompt")}
     return [
-        recipe if place in first else recipe.model_copy(update=said)
+        recipe if place in shared else recipe.model_copy(update=said)
         for place, recipe in enumerate(recipes)
     ]
 

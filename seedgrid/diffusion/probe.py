@@ -38,11 +38,14 @@ _LONG_PROMPT: Final = " ".join(
 class Compute(Protocol):
     """Run one locked batch, decoding and all."""
 
-    def __call__(self, recipes: Sequence[Recipe], watching: CallContext) -> list[torch.Tensor]:
+    def __call__(
+        self, recipes: Sequence[Recipe], own: int, watching: CallContext
+    ) -> list[torch.Tensor]:
         """Compute a full batch inside `watching(pipeline)`.
 
         Args:
             recipes: Exactly `lock_width` of them.
+            own: The place of the one that is looked at; all share its call.
             watching: A block around the pipeline that is called.
 
         Returns:
@@ -115,14 +118,17 @@ def _paint_twice(
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
     wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
+    # Some pipelines go by the negative words of the first picture: it has some where the own has
+    # none here, and is the own in the second grid.
+    others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
     grid = PoisonedGrid(mild, watch, comparison.keep)
-    own = [mild.own_rows(rows) for rows in compute([*others, recipe], grid.watching)]
+    own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, grid.watching)]
     if not all(bool(torch.isfinite(rows).all()) for rows in own):
         raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     comparison.keep("picture", own)
     strangers = [_stranger(recipe, place, family) for place in range(1, width)]
     grid = PoisonedGrid(wild, watch, comparison.compare)
-    painted = compute([recipe, *strangers], grid.watching)
+    painted = compute([recipe, *strangers], wild.own, grid.watching)
     comparison.compare("picture", [wild.own_rows(rows) for rows in painted])
     comparison.end(f"denoiser ({family.denoiser})")
 
@@ -145,9 +151,16 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(place - 1) % 3]
     if place % 2 and family.mixes_noise:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
-    if place % 2 and family.has_negative_prompt and not family.zeroes_empty_negative:
-        changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
+    if place % 2:
+        changes |= _other_negative(recipe, family)
     return stranger.model_copy(update=changes)
+
+
+def _other_negative(recipe: Recipe, family: Family) -> dict[str, str]:
+    """Return negative words just where a recipe has none, if both may share a call."""
+    if not family.has_negative_prompt or family.zeroes_empty_negative:
+        return {}
+    return {"negative_prompt": "" if recipe.negative_prompt else "(dull:4)"}
 
 
 class _Comparison:
