@@ -59,7 +59,7 @@ def _positive(text: str) -> int:
 
 
 def _read(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", usage=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", usage="%(prog)s [options]")
     parser.add_argument("--rounds", type=_positive, default=7, help="rounds that count, at most")
     parser.add_argument(
         "--limit", type=float, default=40, help="seconds for one contest; one round counts anyway"
