@@ -86,10 +86,10 @@ class Screen:
             rounds: How many grids count; one more goes before.
             fields: What to fill into the page's settings, by their ids.
         """
-        self._page.locator("#sg-settings > button").click()
+        self._page.locator("#sg-settings > summary").click()
         for field, text in fields.items():
             self._page.locator(f"#sg-{field} input, #sg-{field} textarea").first.fill(text)
-        self._page.locator("#sg-settings > button").click()
+        self._page.locator("#sg-settings > summary").click()
         found = [self._first_preview(number) for number in range(rounds + 1)][1:]
         names = (f"page, {name}: first preview, the noise", f"page, {name}: first step's preview")
         return [
