@@ -1,7 +1,7 @@
-"""Advice: what an artist should know of a request before it is painted. It refuses nothing.
+"""Advice: notices about a request before it is painted. It refuses nothing.
 
-Words that the model does not know, sizes that it was not made for, settings without effect: each
-belongs to a field, and is a notice that the page, the command line and Python show alike.
+Words that the model does not know, sizes that it was not made for, settings without effect. Each
+notice belongs to a field; the page, the command line and Python show the same ones.
 
     advise(Request(prompt="a spaceship"), card)
 """
@@ -21,12 +21,12 @@ from seedgrid.core.variations import words_of
 CODES: Final = frozenset(
     {"words_unknown", "size_unusual", "negative_idle", "negative_unused", "weights_off"}
 )
-"""Of all advice."""
+"""The codes of all advice."""
 
 _SUBJECTS: Final = "subjects"
 _NAMED: Final = 10
 _FAR: Final = (0.7, 1.6)
-"""How far the mean side may be from the model's own; pictures beyond it repeat or fall apart."""
+"""Ratio of the mean side to the model's own; outside of it pictures repeat or fall apart."""
 _LONG: Final = 2.5
 """Times as long as wide."""
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")
@@ -36,11 +36,11 @@ _LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Something to know.
+    """A notice about a field.
 
     Attributes:
         field: Which field it is about, by its id (`core.fields`), or `"vary"`.
-        notice: What.
+        notice: The notice.
     """
 
     field: str
@@ -55,7 +55,7 @@ def advise(
     suffixes: Sequence[str] = (),
     language: str = "en",
 ) -> tuple[Advice, ...]:
-    """Say what is to know of a request."""
+    """Return the notices about a request and its variations' `suffixes`."""
     advice = [
         _words("prompt", " ".join([request.prompt, *also]), card, language),
         _words("vary", " ".join(map(words_of, suffixes)), card, language),
@@ -80,14 +80,14 @@ def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | No
 
 
 def _weights(request: Request, card: ModelCard) -> Advice | None:
-    """Brackets that look like weights are words while nobody switched weights on."""
+    """Say that brackets are read as words while weights are off."""
     if request.weights or not card.has_weights or not _LOOKS_WEIGHED.search(request.prompt):
         return None
     return Advice(field="prompt", notice=Notice("weights_off"))
 
 
 def _negative(request: Request, card: ModelCard) -> Advice | None:
-    """What shall be left out is left out by guidance: at 1 and below there is none."""
+    """Say that a negative prompt has no effect: it needs guidance above 1."""
     if not request.negative_prompt.strip():
         return None
     if not card.has_negative_prompt or not card.has_prompt:

@@ -1,6 +1,6 @@
 """ModelCard: what a model is and can do, known without loading it.
 
-It answers what a request leaves open, and says which values the model can paint with.
+It gives defaults for what a request leaves open, and the values that the model supports.
 """
 
 from __future__ import annotations
@@ -24,26 +24,25 @@ class ModelCard:
     Attributes:
         family: The pipeline class, for example `"StableDiffusionPipeline"`.
         has_prompt: False for unconditional pipelines (DDPM, DDIM): their prompt is empty.
-        has_negative_prompt: Whether a negative prompt reaches the picture.
+        has_negative_prompt: Whether the model uses a negative prompt.
         size_multiple: Width and height must be multiples of this many pixels.
         fixed_size: True when only `width` x `height` can be painted.
-        latent: Of the noise that a picture begins from: its channels, and how many pixels of the
-            picture one of its pixels is wide.
+        latent: The channels of its latents, and how many pixels wide one latent pixel is.
         max_steps: The most steps that the model's noise schedule allows.
-        fewest_steps: The fewest that a scheduler takes, by its name, where that is more than one.
+        fewest_steps: The minimum number of steps by scheduler, where that is more than one.
         schedulers: The names on offer with this model, the model's own first.
-        lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
-            and says so.
-        decoding_bytes: Memory that decoding takes at its peak, about, for a pixel of the picture.
-        enlarges: Whether it also paints well larger than what it was made for, over an enlargement.
-        upscaler: The network that was made for its pictures, by name; empty where none was.
+        lock_width: Its default; where a probe found a leak, the studio uses a smaller one and says
+            so.
+        decoding_bytes: Approximate peak memory of decoding, bytes for a pixel of the picture.
+        enlarges: Whether its image-to-image finals are better than a plain enlargement.
+        upscaler: The name of the upscaler network made for its pictures; empty if there is none.
         has_weights: Whether words can be weighed, as in `(red:1.3)`.
-        has_start: Whether a picture can be begun from another one.
-        strength_shortens: Whether a start leaves its strength's share of the steps to be run; LCM
-            runs them all.
-        hints: Words the model knows, by kind, for the page; empty when nobody said.
-        vocabulary: The words it declares to know; None when nobody said.
-        suffixes: Four variations at which the model shines, for the page; empty means the guide's.
+        has_start: Whether it has image-to-image: a picture can begin from another one.
+        strength_shortens: Whether image-to-image runs only the strength's share of the steps; LCM
+            models run all.
+        hints: Words that the model declares to know, by kind, for the page.
+        vocabulary: All words that it declares to know; None if it declares none.
+        suffixes: The page's default variations; empty means the guide's four.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
 
@@ -76,11 +75,11 @@ class ModelCard:
     fragile: bool = False
 
     def usual_steps(self, scheduler: str) -> int:
-        """Return the steps that are taken where nobody said how many."""
+        """Return the default number of steps with a scheduler."""
         return max(self.num_inference_steps, self.fewest_steps.get(scheduler, 1))
 
     def steps_begun(self, num_run: int, strength: float) -> int:
-        """Return of how many steps so many are run from a start; no more than there can be."""
+        """Return how many steps to ask for so that `num_run` are run from a start."""
         steps = math.ceil(num_run / strength) if self.strength_shortens else num_run
         return min(steps, MAX_STEPS, self.max_steps)
 
@@ -107,7 +106,7 @@ _SMALL: Final = frozenset(
     )
     for word in line.split()
 )
-"""Small words of English, of which nobody expects a picture."""
+"""English function words, which are not reported as unknown."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _WIDE: Final = str.maketrans(
@@ -122,8 +121,8 @@ class Vocabulary:
 
     Attributes:
         known: Single words in small letters, English.
-        names: What something is called in other languages, and the model's own words for it;
-            empty words for what says nothing in a prompt, such as a particle.
+        names: Names in other languages, and the model's own words for them; an empty text for what
+            adds nothing to a prompt, such as a particle.
         shown: By language and the model's own words: the name under which they are offered.
     """
 
@@ -138,9 +137,9 @@ class Vocabulary:
         return tuple(reversed(strange))[:_MAX_UNKNOWN]
 
     def painted(self, text: str) -> str:
-        """Return the words that are painted for what was typed.
+        """Return the prompt that is painted for a typed text.
 
-        Where no name of another language stands in it, the text is left as it is, every character.
+        A text without names of other languages is returned unchanged.
         """
         found = text
         for name in self.names:
@@ -153,9 +152,9 @@ class Vocabulary:
         return re.sub(r" ([,.;:!?])", r"\1", " ".join(found.split()))
 
     def _translated(self, word: str) -> str:
-        """Return a word's names as the model's own words; what is left of it stays as it is.
+        """Return a word with the names in it replaced by the model's own words.
 
-        Korean has spaces between words: one that is more than known names is another word.
+        Korean separates words by spaces: a Korean word with an unknown part is left unchanged.
         """
         is_korean = any("\uac00" <= letter <= "\ud7a3" for letter in word)
         pieces: list[str] = []
@@ -178,7 +177,7 @@ class Vocabulary:
         return found
 
     def called(self, words: str, language: str) -> str:
-        """Return the name of the model's own words in a language; themselves where it has none."""
+        """Return the name of words in a language; the words themselves if it has none."""
         return self.shown.get(language, {}).get(words, words)
 
     def _knows(self, word: str) -> bool:
@@ -191,10 +190,10 @@ RATIOS: Final = ((1, 1), (3, 2), (2, 3), (16, 9), (9, 16))
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """A size to click.
+    """A size that the page offers.
 
     Attributes:
-        ratio: As people say it, `"3:2"`; empty for the model's own where it is none of these.
+        ratio: For example `"3:2"`; empty if the model's own is none of `RATIOS`.
         width: In pixels.
         height: In pixels.
         is_own: Whether the model was made for this size.
@@ -207,12 +206,12 @@ class Shape:
 
     @property
     def text(self) -> str:
-        """As the size's field has it."""
+        """As it is typed in the size's field."""
         return f"{self.width}x{self.height}"
 
 
 def shapes(card: ModelCard) -> tuple[Shape, ...]:
-    """Return the shapes that a model can paint, its own first, and no other if that is fixed."""
+    """Return the sizes that the page offers, the model's own first; only that if it is fixed."""
     own = (card.width, card.height)
     name = next((_name(ratio) for ratio in RATIOS if ratio[0] * own[1] == ratio[1] * own[0]), "")
     found = {own: Shape(ratio=name, width=own[0], height=own[1], is_own=True)}
@@ -232,7 +231,7 @@ def _fitted(ratio: tuple[int, int], card: ModelCard) -> tuple[int, int]:
 
 
 def rounded_side(side: float, multiple: int) -> int:
-    """Return the next side that a model takes, within what a recipe may have."""
+    """Return the nearest side that the model supports, within the limits of a recipe."""
     low = math.ceil(MIN_SIZE_PX / multiple)
     return min(max(round(side / multiple), low), MAX_SIZE_PX // multiple) * multiple
 

@@ -1,4 +1,4 @@
-"""What a setting may be: texts become values, and values are checked against the model's card.
+"""Checks of settings: texts become values, values are checked against the model's card.
 
 Every function here raises an `InputError` at its field, with the value and what to do; fields.py
 says which of them belongs to which setting.
@@ -87,13 +87,13 @@ def check_start(start: str | None, card: ModelCard) -> str:
 
 
 def check_strength(strength: float | None, _: ModelCard) -> float:
-    """Return how much of the start the noise takes away."""
+    """Return the strength, `DEFAULT_STRENGTH` if it is open."""
     strength = DEFAULT_STRENGTH if strength is None else strength
     return in_range("strength", strength, MIN_STRENGTH, 1)
 
 
 def check_steps_run(num_inference_steps: int, strength: float) -> None:
-    """Make sure that a start leaves a step to be run."""
+    """Refuse a strength at which no step would be run."""
     if int(num_inference_steps * strength) < 1:
         raise InputError(
             "strength_small", field="strength", value=strength, steps=num_inference_steps
@@ -101,7 +101,7 @@ def check_steps_run(num_inference_steps: int, strength: float) -> None:
 
 
 def check_words(text: str, card: ModelCard) -> str:
-    """Return the prompt that a model is given; one without words gets none."""
+    """Return the prompt; an unconditional model gets an empty one."""
     if not card.has_prompt:
         return ""
     if not text.strip():
@@ -110,7 +110,7 @@ def check_words(text: str, card: ModelCard) -> str:
 
 
 def check_negative(text: str, card: ModelCard) -> str:
-    """Return the negative prompt that a model is given; one that has no use for it gets none."""
+    """Return the negative prompt; empty for a model that does not use it."""
     negative = check_prompt(text, field="negative") if card.has_prompt else ""
     return negative if card.has_negative_prompt else ""
 
@@ -165,7 +165,7 @@ def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
 
 
 def _spelled(name: str) -> str:
-    """Return a name as it is compared: `euler_a` is Euler a."""
+    """Return a name for comparison: `euler_a` equals `Euler a`."""
     return " ".join(name.casefold().replace("_", " ").split())
 
 
@@ -207,7 +207,7 @@ def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
 
 
 MAX_CHARACTERS: Final = 420 * MAX_SHARES
-# As many decimals as the smallest number has; none is lost on the way.
+# As many decimals as the smallest float has.
 _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
 
@@ -215,7 +215,7 @@ def read_mix(text: str) -> tuple[NoiseShare, ...]:
     """Read what `write_mix` wrote, every digit.
 
     Args:
-        text: `SEED:WEIGHT`, parted by commas, mixed in this order; blank for none.
+        text: `SEED:WEIGHT`, separated by commas, mixed in this order; blank for none.
 
     Raises:
         InputError: `mix_text`, by the field `mix`.
@@ -227,7 +227,7 @@ def read_mix(text: str) -> tuple[NoiseShare, ...]:
 
 
 def write_mix(mix: Sequence[NoiseShare]) -> str:
-    """Write the noise of other seeds as people can: `"5:0.1,7:0.3"`; empty for none."""
+    """Write a noise mix as it is typed, `"5:0.1,7:0.3"`; empty for none."""
     return ",".join(f"{share.seed}:{write_decimal(share.weight)}" for share in mix)
 
 

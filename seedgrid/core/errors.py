@@ -34,7 +34,7 @@ MESSAGES: Final = english().errors
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
-    """Return what is inserted into a sentence, texts cut and without control characters.
+    """Return the values of a sentence, texts cut and without control characters.
 
     A reason loses its final full stop, since our sentence continues after it.
     """
@@ -75,7 +75,7 @@ class InputError(SeedGridError):
     """What was asked for cannot be done; no picture was made, and nothing is lost.
 
     Attributes:
-        field: The request's field to blame, for example `"seeds"`.
+        field: The field of the request that is wrong, for example `"seeds"`.
     """
 
     exit_code = 2

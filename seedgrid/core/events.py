@@ -1,4 +1,4 @@
-"""What a run tells those who watch it. Plain and frozen; no tensors, no callables.
+"""Events of a run: frozen dataclasses without tensors or callables.
 
 A run's events are: any number of `Queued`, then `Loading`, once or more, if the model must be
 loaded, then `Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and `Eased` in any
@@ -23,8 +23,8 @@ class Loading:
     """The model is being loaded; the first run after the start waits for it.
 
     Attributes:
-        num_bytes: Of a large model, told again and again: how much of it is in memory.
-        total: How much it will be; 0 where nobody can say.
+        num_bytes: For a large model, sent repeatedly: how many bytes are in memory.
+        total: How many bytes it will be; 0 if unknown.
     """
 
     model: str
@@ -41,7 +41,7 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """The noise from which these cells begin; told at once, where previews are wanted.
+    """The initial noise of these cells; sent before the first step when previews are on.
 
     Attributes:
         previews: One small RGB picture a cell: the noise itself, in the colours of the model, half
@@ -58,10 +58,10 @@ class Step:
 
     Attributes:
         number: From 1 to `total`.
-        previews: One small RGB picture a cell, or empty when nobody asked.
-        tile: After the last step, where pictures are decoded in tiles: which one it is now, from 1.
-        num_tiles: How many there are; 0 before, and where pictures are decoded whole.
-        left_s: About how long the rest of the run takes; None before two steps are done.
+        previews: One small RGB picture a cell, or empty when previews are off.
+        tile: After the last step, when decoding in tiles: the current tile, from 1.
+        num_tiles: Number of tiles; 0 before decoding, and without tiles.
+        left_s: Estimated seconds until the run ends; None before two steps are done.
     """
 
     cells: tuple[int, ...]
@@ -88,7 +88,7 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Missed:
-    """One picture came to nothing; its neighbours did not, and the run goes on.
+    """One picture failed; the others of its batch did not, and the run goes on.
 
     Attributes:
         error: Why; the run ends as failed with the first of them.
@@ -100,7 +100,7 @@ class Missed:
 
 @dataclass(frozen=True, kw_only=True)
 class Eased:
-    """Memory was full: the run goes on in a way that needs less, which the notice says."""
+    """Memory was full; the run goes on with less of it, as the notice says."""
 
     notice: Notice
 

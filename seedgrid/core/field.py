@@ -1,4 +1,4 @@
-"""Field: what is known of one thing that a person can set; fields.py declares each of them."""
+"""Field: the declaration of one setting; fields.py has one for each."""
 
 import math
 import re
@@ -20,7 +20,7 @@ TEXT: Final = re.compile(r"[^;]++")
 SEEDS: Final = re.compile(r"\d[\d-]*+")
 SIZE: Final = re.compile(r"\d[\dx×]*+")
 LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
-"""What a value looks like behind the name of its field, in a variation."""
+"""The form of a value behind the name of its field, in a variation."""
 
 _EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}
 _WHOLE: Final = re.compile(r"-?\d{1,9}", re.ASCII)
@@ -30,39 +30,39 @@ _SHOWN: Final = 40
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that a person can set.
+    """One setting.
 
     Attributes:
         name: On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors.
-        belongs: `"recipe"`: it makes the picture what it is. `"placement"`: where it is computed.
-            `"run"`: how it is asked for.
-        fills: The attributes of `Request`, or of `Placement`, that it sets; by default the one that
-            it is declared at.
+        belongs: `"recipe"`: part of what the picture is. `"placement"`: where it is computed.
+            `"run"`: of the request alone.
+        fills: The attributes of `Request` or `Placement` that it sets; by default the one where it
+            is declared.
         value_type: What the command line reads; bool is a switch. By default that of the attribute.
         default: On the command line and, of texts, on the page; None leaves it to the model's card.
         low: The least that a number may be.
         high: The most.
-        read: Makes a value of what was typed; by default by its type.
-        write: Makes a text of a value that `read` reads again; by default by its type.
-        reads_blank: Whether a blank text has a meaning too; it leaves a setting open otherwise.
-        check: Turns a request's value, which may be open, into the recipe's, or refuses it. Without
-            one it does not reach the recipe.
-        choices: What a list offers with a model; None where the machine decides (model, device).
-        has_auto: Whether a list begins with "auto", and says what that gives.
-        widget: How the page asks for it; None when it does not. `"bar"` is beside Generate.
+        read: Turns the typed text into a value; by default by its type.
+        write: Turns a value into a text for `read`; by default by its type.
+        reads_blank: Whether a blank text is a value; otherwise it leaves the setting open.
+        check: Turns a request's value, which may be None, into the recipe's, or refuses it. Without
+            it the setting is not part of the recipe.
+        choices: The entries of a list with a model; None where the machine decides (model, device).
+        has_auto: Whether a list begins with "auto", which names what the model uses.
+        widget: The kind of control on the page; None if there is none. `"bar"` is beside Generate.
         row: Settings of one row stand side by side on the page.
-        is_expert: Whether the page folds it away: an artist does without.
-        bits: What another value does to a picture's bits, where `belongs` does not say it; see
-            `effect`.
-        help: What `--help` says; empty when it is no option.
-        metavar: What `--help` shows for its value.
-        in_link: Whether a link holds it, where it belongs to a recipe, and a dropped picture or a
-            link fills it in.
-        varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
-            a variation cannot set it.
-        decides_noise: Whether another value begins from other noise, so that a variation, which
-            keeps its picture's noise, cannot set it.
-        imported: Whether it is a number that other tools' pictures hold: `Found` in
+        is_expert: Whether the page folds it away.
+        bits: The effect of another value on a picture's bits, where `belongs` does not decide it;
+            see `effect`.
+        help: Its text in `--help`; empty when it is no option.
+        metavar: The name of its value in `--help`.
+        in_link: Whether links hold it, and links and dropped pictures fill it in; of settings that
+            belong to a recipe.
+        varies: The form of its value in a variation, as in `steps 8`; None if a variation cannot
+            set it.
+        decides_noise: Whether another value changes the initial noise, so that a variation, which
+            keeps the noise, cannot set it.
+        imported: Whether it is a number in other tools' pictures: `Found` in
             formats/importers/found.py.
     """
 
@@ -98,11 +98,11 @@ class Field:
 
     @property
     def effect(self) -> Effect:
-        """What another value does: other pixels, perhaps other last bits, or nothing at all."""
+        """The effect of another value: other pixels, perhaps other last bits, or none."""
         return self.bits or _EFFECTS[self.belongs]
 
     def value(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Read what was typed or switched; None where it is left open.
+        """Return the value of what was typed or switched; None if it is left open.
 
         Raises:
             InputError: It cannot be, by this field.
@@ -129,12 +129,12 @@ class Field:
         return self.value_type(number)
 
     def of(self, request: object) -> Any:  # noqa: ANN401 (same)
-        """Return its value in a request: several attributes are a tuple, as in a size."""
+        """Return its value in a request; a tuple if it sets several attributes, as a size does."""
         values = tuple(getattr(request, name) for name in self.fills)
         return values if len(values) > 1 else values[0]
 
     def text(self, request: object) -> str:
-        """Write its value in a request as it may be typed; empty when it is open."""
+        """Return its value in a request as it is typed; empty if it is open."""
         value = self.of(request)
         is_open = None in value if isinstance(value, tuple) else value is None
         if is_open or value is False:
@@ -146,7 +146,7 @@ class Field:
         return write_decimal(value) if isinstance(value, float) else str(value)
 
     def filled(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (same)
-        """Return the attributes that it sets; none when the value is open."""
+        """Return the attributes that it sets, by name; none if the value is open."""
         if value is None:
             return {}
         return dict(zip(self.fills, value if len(self.fills) > 1 else (value,), strict=True))

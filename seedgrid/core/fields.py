@@ -1,4 +1,4 @@
-"""Request: what was typed, with each thing that a person can set declared at its attribute.
+"""Request: what was typed, with each setting declared at its attribute.
 
 The page's form and what fills it in, the options of the command line, links, imports and
 `request.resolve` all read these declarations: a new setting is one attribute here with its `Field`,
@@ -34,7 +34,7 @@ from seedgrid.core.seeds import format_seeds, parse_seeds
 from seedgrid.core.text import write_decimal
 
 AUTO: Final = "auto"
-"""What a list offers first: as the model's card says."""
+"""The first entry of a list: as the model's card says."""
 
 
 def _auto_is_open(text: str) -> str | None:
@@ -299,7 +299,7 @@ _NO_PART_OF_A_REQUEST: Final = {
         help="auto, cpu, cuda, cuda:1, mps, xpu.",
     ),
 }
-"""What can be set beside, by the field that it follows on the page."""
+"""Settings that are not of a request, by the field that each follows on the page."""
 
 
 def _declared() -> Iterable[Field]:
@@ -317,7 +317,7 @@ def _declared() -> Iterable[Field]:
 
 
 def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type hint)
-    """Return what is typed for an attribute: its type, or that of it that is not None."""
+    """Return the type of an attribute's values: bool, int, float, else str."""
     declared = get_args(hint)[0]
     own = get_args(declared)[0] if NoneType in get_args(declared) else declared
     return own if own in (bool, int, float) else str

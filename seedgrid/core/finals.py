@@ -26,7 +26,7 @@ STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
 """Less keeps more of the enlarged picture, more paints more detail of its own."""
 
 _SHARE: Final = 0.5
-"""Of the free memory; what needs more is decoded in tiles."""
+"""Share of the free memory; a final that needs more is decoded in tiles."""
 
 
 def finals(
@@ -40,8 +40,8 @@ def finals(
     """Return the recipes of a picture's finals, one for each strength.
 
     Raises:
-        InputError: `final_scale`; `final_model`: the model was found to make it worse; it paints
-            from noise alone, or not so large.
+        InputError: `final_scale`; `final_model`: this model's finals are worse than a plain
+            enlargement; `start_family`: it has no image-to-image; a size it cannot paint.
     """
     larger = _larger(parent, scale)
     if not card.enlarges:
@@ -86,7 +86,7 @@ def _larger(parent: Recipe, scale: int) -> dict[str, Any]:
 
 
 def tiles_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
-    """Say that a final is decoded in tiles, where one piece takes too much of the free memory."""
+    """Say that a final is decoded in tiles, where decoding it whole takes too much memory."""
     num_bytes = recipe.width * recipe.height * card.decoding_bytes
     if num_bytes <= _SHARE * free_bytes():
         return ()
@@ -112,7 +112,7 @@ class Tile:
     bottom: int
 
     def with_margin(self, width: int, height: int) -> Tile:
-        """Return it with as much of what is around it as the picture has."""
+        """Return the tile with a margin of `MARGIN_PX`, less at the picture's borders."""
         return Tile(
             left=max(0, self.left - MARGIN_PX),
             top=max(0, self.top - MARGIN_PX),

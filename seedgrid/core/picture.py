@@ -83,7 +83,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def without_circles(parents: Mapping[Key, Key | None]) -> dict[Key, Key | None]:
-    """Cut each circle of parents at one place: files from elsewhere may say that there is one."""
+    """Cut each cycle of parents at one place: files from elsewhere may claim one."""
     found: dict[Key, Key | None] = {}
     for start in parents:
         path: dict[Key, None] = {}
@@ -108,14 +108,14 @@ def now() -> str:
 
 
 Origin = Literal["painted here", "verified here", "taken in", "not checked"]
-"""Where a picture's pixels come from; "not checked" after the library was rebuilt."""
+"""Where a picture's pixels come from; "not checked" once the library was rebuilt."""
 
 OURS: Final[tuple[Origin, ...]] = ("painted here", "verified here")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A picture that is safe on disk, with what a screen may want to mark.
+    """A picture that is safe on disk, with its marks.
 
     Attributes:
         path: The PNG file, absolute.
@@ -125,9 +125,8 @@ class Entry:
         note: What the artist wrote to it.
         trashed: It is in the trash: its file is there until the trash is emptied.
         tags: The artist's own words on it; see `check_tag`.
-        lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
-            refined, and put into the trash.
-        origin: Where its pixels come from, as far as this library knows.
+        lost: Its file is missing or damaged; it can still be painted again, refined and trashed.
+        origin: Where its pixels come from.
     """
 
     path: Path
@@ -150,9 +149,9 @@ class Entry:
 
     @property
     def checked(self) -> bool:
-        """Whether this library painted it, or verified it here bit for bit.
+        """Whether it was painted or verified bit for bit here.
 
-        What came from elsewhere is what somebody says, and is never given back as a memory.
+        Only such a picture is reused instead of being painted again.
         """
         return self.origin in OURS
 
@@ -172,7 +171,7 @@ class Entry:
 
         Raises:
             LibraryError: `picture_lost`: its file is gone.
-            PictureError: `picture_altered`: it is not of its recipe's size, so it is not unpacked.
+            PictureError: `picture_altered`: its size is not the recipe's, so it is not decoded.
         """
         from PIL import Image
 
@@ -214,8 +213,8 @@ class Collection:
 
 
 def check_tag(text: str) -> str:
-    """Return a tag as it is kept: one kind of each letter, single spaces, no `#` in front."""
-    # A text that is longer than all the spaces it may have is not looked at.
+    """Return a tag in its normal form: NFC, single spaces, no `#` in front."""
+    # A text that is too long even with many spaces is cut before it is read.
     plain = " ".join(unicodedata.normalize("NFC", text[: 8 * MAX_TAG_CHARACTERS]).split())
     tag = plain.removeprefix("#").strip()
     if not tag:

@@ -1,7 +1,7 @@
 """Plan: recipes become jobs, with their position in the tree of choices.
 
-Knows nothing of who computes them, and changes no recipe. A first grid starts a new work; a
-refinement belongs to the work of its parent, and says what was changed.
+It changes no recipe. A first grid starts a new work; a refinement belongs to the work of its parent
+and says what was changed.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ _SETTINGS: Final = tuple(
     row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")
 )
 _LONGEST: Final = 200
-"""Of one setting in a caption, in characters."""
+"""Characters of one setting in a caption."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One picture to make: what it is, and where it stands in the tree of choices."""
+    """One picture to paint: its recipe and its lineage."""
 
     recipe: Recipe
     lineage: Lineage
@@ -37,7 +37,7 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
-    """Plan a round as it is once more, beside it; of a first grid as a new work."""
+    """Plan a round once more beside it; a first grid becomes a new work."""
     made = entries[0].lineage
     cells = [(each.recipe, each.lineage.parent_id, each.lineage.change) for each in entries]
     return _plan(cells, work_id=made.work_id if made.parent_id else new_id())
@@ -57,7 +57,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
     """Say in words what a variation changed: the words, the noise, then the settings.
 
     Returns:
-        The suffix (`", artsy"`), or the whole prompt when it is no longer form of the parent's;
+        The suffix (`", artsy"`), or the whole prompt when it does not begin with the parent's;
         `"512x512, strength 0.3"` of a final, or the name of its network; `"10% of seed 7"` or
         `"seed 8"`; settings as a variation is written, `"guidance 3"`. Empty when nothing differs.
     """
@@ -77,7 +77,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
 
 
 def _steered(before: Recipe, after: Recipe) -> list[str]:
-    """Say how much of the way is held, as a variation is written, and whether a region changed."""
+    """Say how many steps are held, as a variation is written, and whether a region changed."""
     if after.parent is None or (after.parent, after.held_steps) == (
         before.parent,
         before.held_steps,
@@ -88,7 +88,7 @@ def _steered(before: Recipe, after: Recipe) -> list[str]:
 
 
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
-    """Name the settings that differ; of one that nobody varies only where nothing else does."""
+    """Name the settings that differ; one that cannot vary only if nothing else does."""
     then, now = ask_again(before), ask_again(after)
     differing = [row for row in _SETTINGS if row.of(then) != row.of(now)]
     varied = [row for row in differing if row.varies and not row.decides_noise]

@@ -2,7 +2,7 @@
 
 The first Ctrl+C or SIGTERM stops the work, the second one ends the process at once.
 
-A program calls `end_at_once` before it imports anything, wraps what it does, and ends by `leave`:
+A program calls `end_at_once` before it imports anything, wraps its work, and ends with `leave`:
 
     with first_stops(run.cancel) as interrupts:
         ...
@@ -45,9 +45,9 @@ _nested: list[Interrupts] = []
 
 
 def end_at_once() -> None:
-    """Have a signal end this process without a word, but in a block of `first_stops`.
+    """Let a signal end this process silently, except inside `first_stops`.
 
-    Outside of all blocks it is just starting, or has said its last: Python would print a traceback.
+    Outside it the process is starting or ending, and Python would print a traceback.
     """
     for number in _SIGNALS:
         signal.signal(number, lambda number, _frame: os._exit(128 + number))
@@ -55,10 +55,10 @@ def end_at_once() -> None:
 
 @contextmanager
 def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
-    """Call somebody at the first signal inside the block; the second one ends the process.
+    """Call `stop` at the first signal inside the block; the second signal ends the process.
 
-    What was announced as finished is safe on disk already, and a busy model cannot be waited for.
-    Outside the main thread, which alone may have handlers, nothing is done.
+    That loses nothing: a picture is on disk before it is announced. Only the main thread can have
+    signal handlers, so in another thread nothing is done.
 
     Args:
         stop: Called on the main thread, between two of its instructions; it may raise.
@@ -91,10 +91,10 @@ def interrupt() -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process after all that was registered for its end.
+    """Call what was registered with `atexit`, and end the process.
 
-    Unlike `sys.exit` it takes nothing apart under a thread that is left behind in the middle of a
-    step, which would end it with an error of its own.
+    Unlike `sys.exit` it does not take modules apart while a background thread is still in the
+    middle of a step, which would crash.
     """
     run_all = getattr(atexit, "_run_exitfuncs", None)  # Private; nothing public does it.
     if run_all is None:
@@ -107,7 +107,7 @@ def leave(code: int) -> NoReturn:
 
 
 class PlainFormatter(logging.Formatter):
-    """Writes a message on one line, and makes visible what is unseen in it and its traceback."""
+    """Formats a message on one line, with control characters escaped, in its traceback too."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (as logging has it)
         """Return the line of a record."""
@@ -128,8 +128,8 @@ def set_up_logging() -> None:
 def trim_heap() -> None:
     """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
-    That library gives free memory back by itself only at the end of the heap. One small block that
-    is still in use behind a decoded picture would keep hundreds of megabytes.
+    By itself that library gives back only the end of the heap: one small block behind a decoded
+    picture that is still in use would keep hundreds of megabytes.
     """
     if sys.platform.startswith("linux"):
         malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,8 +1,8 @@
-r"""Prompts: a base and its variations, the LoRAs that it names, and the weights of its words.
+r"""Prompts: suffixes, choices, lists, the LoRAs that a prompt names, and the weights of its words.
 
-Weights are written as in AUTOMATIC1111: `(word)` counts 1.1 times, `((word))` 1.1 times that,
-`[word]` the 1.1th part, `(word:1.3)` 1.3 times; `\( ` is a bracket. What is left open counts to the
-end. Text in, text out: what a weight does to a picture is `diffusion/word_weights.py`.
+Weights are written as in AUTOMATIC1111: `(word)` multiplies by 1.1, `((word))` by 1.21, `[word]`
+divides by 1.1, `(word:1.3)` multiplies by 1.3; `\( ` is a bracket. An open bracket ends with the
+prompt. Text in, text out: what a weight does to a picture is `diffusion/word_weights.py`.
 
     >>> append("a red fox", ", artsy"), append("a red fox", "at night")
     ('a red fox, artsy', 'a red fox at night')
@@ -46,14 +46,14 @@ FURTHER_SUFFIXES: Final = (
     ", from above",
     ", in winter",
 )
-"""For second rounds, where a model does not say which words it knows."""
+"""For second rounds of models that declare no words."""
 
 MAX_COMPARISONS: Final = 100_000
-"""Of one word with another; where more would be needed, all words are another."""
+"""Maximum number of word pairs that are compared; above it all words count as changed."""
 
 
 def says_something(suffix: str) -> bool:
-    """Tell whether a suffix holds more than marks."""
+    """Tell whether a suffix holds more than punctuation and spaces."""
     return bool(suffix.strip(" ,;.\n\t，；。、\u3000"))
 
 
@@ -71,7 +71,7 @@ Kind = Literal["same", "added", "removed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A stretch of words that two prompts share, or that one of them lacks."""
+    """Words that two prompts share, or that only one of them has."""
 
     kind: Kind
     text: str
@@ -90,8 +90,8 @@ def compare_words(before: str, after: str) -> tuple[Piece, ...]:
 def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
     """Compare word by word.
 
-    The comparison takes the square of the number of words, and of some texts the cube: a stranger's
-    two long prompts would keep a server busy for minutes.
+    The time grows with the square of the number of words, for some texts with its cube: two long
+    prompts would keep a server busy for minutes.
     """
     if len(old) * len(new) > MAX_COMPARISONS:
         yield from (("removed", old), ("added", new))
@@ -105,7 +105,7 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]
 
 
 def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
-    """Join neighbours of one kind, and leave out what is empty."""
+    """Join neighbours of one kind, and leave out empty ones."""
     shown = ((kind, words) for kind, words in pieces if words)
     for kind, group in groupby(shown, key=lambda piece: piece[0]):
         yield Piece(kind=kind, text="".join(word for _, words in group for word in words))
@@ -124,10 +124,10 @@ _MAX_CHOSEN: Final = 256
 
 
 def alternatives(text: str, *, field: str = "prompt") -> tuple[str, ...]:
-    """Return what a text with choices says, each once: `{red|blue} fox` is two prompts.
+    """Return the texts that a text with choices stands for: `{red|blue} fox` is two prompts.
 
     Args:
-        text: Braces without a bar in them, and braces in braces, are words as they stand.
+        text: Braces without a bar, and nested braces, are kept as text.
         field: Where it was typed.
 
     Raises:
@@ -147,10 +147,10 @@ _LIST: Final = re.compile(r"__((?:[^\W_]|-|_(?!_)){1,64}+)__")
 def open_lists(
     text: str, lines_of: Callable[[str], Sequence[str]], *, field: str = "prompt"
 ) -> tuple[str, ...]:
-    """Return what a text says with each line of the lists that it names: `a __coat__ fox`.
+    """Return the texts with each line of the lists that a text names: `a __coat__ fox`.
 
     Args:
-        text: Whatever it says in braces stays for `alternatives`.
+        text: Choices in braces are left for `alternatives`.
         lines_of: Gives the lines of a list by its name: letters, digits, `-` and `_`, at most 64.
         field: Where it was typed.
 
@@ -167,7 +167,7 @@ def names_list(text: str) -> bool:
 
 
 def _every(choices: Sequence[Sequence[str]], field: str) -> tuple[str, ...]:
-    """Return each text that takes one of each choices, once."""
+    """Return every combination of one text of each choice, without repeats."""
     count = math.prod(len(each) for each in choices)
     if count > _MAX_CHOSEN:
         raise InputError("pictures_count", field=field, value=count, limit=_MAX_CHOSEN)
@@ -195,7 +195,7 @@ def read_tags(prompt: str) -> tuple[str, tuple[tuple[str, float], ...]]:
 
 
 def without_tags(prompt: str) -> str:
-    """Return the words of a prompt alone, whatever its tags and its lists say."""
+    """Return a prompt without its LoRA tags and list names."""
     return _LIST.sub(" ", _TAG.sub("", prompt))
 
 
@@ -217,10 +217,10 @@ def read_scale(text: str) -> float:
 
 
 def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
-    """Return LoRAs with another scale: `0.5` for all of them, `fox 0.5` for one.
+    """Return LoRAs with another scale: `0.5` for all of them, `fox 0.5` for that one.
 
     Raises:
-        InputError: `lora_none`: there is none, or none of that name; `lora_scale`.
+        InputError: `lora_none`: there is none, or none of this name; `lora_scale`.
     """
     *name, number = text.replace(":", " ").split() or [""]
     scale, lora_id = read_scale(number), " ".join(name)
@@ -236,18 +236,18 @@ MAX_WEIGHT: Final = 4.0
 
 _STEP: Final = 1.1
 _MAX_DEPTH: Final = 8
-"""Brackets that are deeper are read as brackets: no word needs to count twice over."""
+"""Deeper brackets are read as text."""
 _MAX_NUMBER: Final = 24
 """Characters; more than `_NUMBER` can find."""
 _NUMBER: Final = re.compile(r":\s{0,4}+([+-]?\d{0,6}+(?:\.\d{0,6}+)?)\s{0,4}+\Z")
 _CLOSES: Final = {")": "(", "]": "["}
 
 Pieces = tuple[tuple[str, float], ...]
-"""Stretches of words and what each counts."""
+"""Pieces of a prompt and their weights."""
 
 
 def read_weights(prompt: str) -> Pieces:
-    """Split a prompt into its words and what they count.
+    """Split a prompt into pieces with their weights.
 
     Raises:
         InputError: `weight_range`.
@@ -286,7 +286,7 @@ def plain_words(prompt: str) -> str:
 
 
 def _weighed(words: str, sign: str) -> tuple[str, float]:
-    """Return the words of a bracket, without their number, and what they count."""
+    """Return the words of a bracket without their number, and their weight."""
     number = _NUMBER.search(words[-_MAX_NUMBER:]) if sign == ")" else None
     if number is None or not any(each.isdigit() for each in number[1]):
         return words, _STEP if sign == ")" else 1 / _STEP
@@ -294,7 +294,7 @@ def _weighed(words: str, sign: str) -> tuple[str, float]:
 
 
 def _merged(found: list[tuple[str, float]]) -> Pieces:
-    """Join neighbours that count the same, and leave out what is empty."""
+    """Join neighbours of the same weight, and leave out empty ones."""
     pieces: list[tuple[str, float]] = []
     for text, weight in found:
         if not -MAX_WEIGHT <= weight <= MAX_WEIGHT:

@@ -38,11 +38,11 @@ MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
 LockWidth = Literal[1, 2, 4, 8, 16]
-"""Threads cut a batch of three, five, six or seven pictures inside a picture, and the end of a part
-is rounded otherwise."""
+"""At other widths threads split a batch inside a picture, and results at the split are rounded
+differently."""
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
-"""What is computed in; after `int8-`, with most weights kept in 8 bits."""
+"""The number format of the computation; with `int8-`, most weights are stored in 8 bits."""
 Determinism = Literal["off", "seeded", "strict"]
 Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
@@ -59,13 +59,13 @@ _DIFFERING: Final = (
     *("prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"),
     *("parent", "held_steps", "mask", "feather", "spread"),
 )
-"""What pictures of one batch may have otherwise."""
+"""Attributes in which pictures of one batch may differ."""
 
 _LIKE_PARENT: Final = (
     *("seed", "noise_mix", "width", "height", "num_inference_steps", "scheduler"),
     *("model", "dtype", "determinism", "arithmetic", "start", "strength", "upscaler"),
 )
-"""What a picture that holds its parent's steps has like it: its words and guidance are its own."""
+"""Attributes that a picture has in common with the parent it follows; words and guidance differ."""
 
 
 class Value(BaseModel):

@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 SUBTLE: Final = 0.1
-"""How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
+"""Weight of the other seed's noise in a subtle variation, on the sphere."""
 
 STRONG: Final = 0.4
-"""How far a strong neighbour lies: about half as far from its parent as another seed's picture."""
+"""The same in a strong variation: about half as far as another seed's picture."""
 
 _OTHER_FORM: Final = {"model", "start", "strength"}
-"""What a request and a recipe both have, but each in a form of its own."""
+"""Attributes that a request and a recipe have in different forms."""
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -72,7 +72,7 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 def start_settings(
     request: Request, settings: Mapping[str, Any], card: ModelCard
 ) -> dict[str, Any]:
-    """Return the steps, more where a start leaves some out: as many are run as without one.
+    """Return strength and steps; with a start more steps, so that as many are run as without one.
 
     Raises:
         InputError: `strength_start`: there is no start; `strength_small`: no step would be run.
@@ -93,14 +93,14 @@ def start_settings(
 
 
 def portable_settings(request: Request) -> dict[str, str]:
-    """Return what portable pictures are computed in: float32, into which half precision is read."""
+    """Return the arithmetic and number format of portable pictures, float32."""
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
     return {"arithmetic": "portable-1", "dtype": "float32"}
 
 
 def _painted(typed: str, card: ModelCard) -> dict[str, str]:
-    """What is painted for what was typed; the second of the two only where they differ."""
+    """Return the prompt that is painted, and the typed one where they differ."""
     painted = card.vocabulary.painted(typed) if card.vocabulary else typed
     check_prompt(painted, field="prompt")  # Words of another language may be longer in the model's.
     return {"prompt": painted, "typed_prompt": typed if painted != typed else ""}
@@ -121,12 +121,12 @@ def ask_again(recipe: Recipe) -> Request:
 
 
 def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
-    """Go a little way from a recipe's noise towards that of other seeds; all else stays.
+    """Return recipes with the noise of other seeds mixed in; all else stays.
 
     Args:
-        parent: Its own mix stays in front.
+        parent: Its own mix is applied first.
         seeds: One recipe for each.
-        weight: How far to go, `SUBTLE` or `STRONG` for example; above 0 and at most 1.
+        weight: Of the other noise, `SUBTLE` or `STRONG` for example; above 0 and at most 1.
     """
     return tuple(
         with_share(parent, NoiseShare(seed=check_seed(seed), weight=weight)) for seed in seeds

@@ -18,19 +18,18 @@ from seedgrid.core.errors import InputError
 MAX_SEED: Final = 2**32 - 1
 MAX_SEEDS_AT_ONCE: Final = 256
 RANDOM: Final = "random"
-"""What is typed for seeds that nobody chose; the recipe says which they were."""
+"""Typed for four new seeds; the recipes name them."""
 NUM_DRAWN: Final = 4
 
 MAX_CHARACTERS: Final = 10_000
 """Of a list of seeds; 256 of them with commas take a third of it."""
 
-# One seed or range, then what parts it from the next. No character can belong to two parts of it,
-# and what is taken is not given back: reading a list takes one look at each character.
+# One seed or range, then the separator. Possessive quantifiers: the time is linear in the length.
 _ITEM: Final = re.compile(r"(-?\d{1,20})(?:\s*+[-–…]\s*+(\d{1,20}))?(\s*+(?:[,;]\s*+)?)")
 
 
 def check_seed(value: object) -> int:
-    """Return `value` if it is a seed, 0 … 2**32 - 1; a bool, a float or a text is none."""
+    """Return `value` if it is a seed, a whole number from 0 to 2**32 - 1."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InputError("seed_text", field="seeds", value=value)
     if not 0 <= value <= MAX_SEED:
@@ -67,7 +66,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def _items(text: str) -> list[tuple[str, str]]:
-    """Split a list into its ranges, a single seed being the range from itself to itself."""
+    """Split a list into ranges; a single seed is a range of one."""
     if len(text) > MAX_CHARACTERS:
         raise InputError("seeds_long", field="seeds", value=len(text), limit=MAX_CHARACTERS)
     text = text.strip()
@@ -93,7 +92,7 @@ def check_count(num_pictures: int, *, field: str) -> None:
 
 
 def draw_seed() -> int:
-    """Draw a seed from the operating system; no random state of the process is touched."""
+    """Draw a seed from the operating system; no generator of the process changes."""
     return secrets.randbelow(MAX_SEED + 1)
 
 

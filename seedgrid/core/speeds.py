@@ -1,7 +1,7 @@
-"""Speeds: how long pictures take, a moving average over the batches painted and models loaded.
+"""Speeds: estimated painting times, from moving averages over painted batches and loaded models.
 
-Where nothing is known yet, the nearest size of the model stands in, else another model, and at
-first a guess.
+For a size that was not painted yet, the nearest size of the same model is used, then another
+model, then a guess.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _GUESS_S: Final = 1e-6
 """Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
 _RUNS_ALL: Final = "LCM"
 _NEWEST: Final = 0.3
-"""How much of an average a slower batch decides: machines are busy at times."""
+"""Weight of a slower batch in the average: a machine is busy at times."""
 
 _Key = tuple[str, str, int, int]
 _Rate = tuple[float, float]
@@ -24,11 +24,12 @@ _Rate = tuple[float, float]
 
 
 def num_steps_run(recipe: Recipe) -> int:
-    """Return how many steps are run at most: a start leaves out the first, a network knows none.
+    """Return the maximum number of steps that are run.
 
-    A parent that is followed is painted first, where its way is not remembered.
-    Each share of noise that is mixed into a start reads that anew, which counts as a step.
-    Models made for LCM's scheduler leave none out, others that use it do: a recipe does not tell.
+    A start skips the first steps; an upscaler network counts as one step. A followed parent may
+    have to be painted first, so its steps are added. Each share of noise that is mixed into a start
+    encodes the start again, which counts as a step. With LCM's scheduler all steps are counted:
+    models made for it skip none, and a recipe does not say which model is one.
     """
     if recipe.upscaler:
         return 1
@@ -41,10 +42,10 @@ def num_steps_run(recipe: Recipe) -> int:
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return how many pixels are painted how often for one picture.
+    """Return the number of pixels times the number of steps of one picture.
 
-    Only steps that are run count. Else one who asks for many that are not run teaches a speed at
-    which every request looks short.
+    Only steps that are run count: requests with many skipped steps would teach a speed at which
+    every request looks short.
     """
     return recipe.width * recipe.height * num_steps_run(recipe)
 
@@ -65,15 +66,15 @@ class Speeds:
         step_s: float | None = None,
         after_s: float | None = None,
     ) -> None:
-        """Learn from a batch that was painted; one of full width, whatever is wanted of it.
+        """Learn from a painted batch of full width.
 
         Args:
-            recipe: One of the batch.
-            elapsed_s: How long all of it took.
-            step_s: How long a step took; None where none was seen alone.
-            after_s: What came after its last step; None where no step was told.
+            recipe: Of any picture of the batch.
+            elapsed_s: Seconds for the whole batch.
+            step_s: Seconds for one step; None if it was not measured.
+            after_s: Seconds after the last step; None if no step was reported.
         """
-        if recipe.parent:  # What of it was remembered cannot be seen from here.
+        if recipe.parent:  # Its parent's steps may have come from the cache.
             return
         if after_s is not None:
             self._decoding[_key(recipe), num_steps_run(recipe)] = after_s / elapsed_s
@@ -89,16 +90,15 @@ class Speeds:
         self._known[key] = (_moved(before[0], rate[0]), _moved(before[1], rate[1]))
 
     def note_loading(self, recipe: Recipe, elapsed_s: float) -> None:
-        """Learn how long a model was loaded, or loaded anew with other LoRAs."""
+        """Learn how long it took to load a model, or to load it again with other LoRAs."""
         before = self._loading.get(recipe.model.id, elapsed_s)
         self._loading[recipe.model.id] = _moved(before, elapsed_s)
         self._last = _loaded(recipe)
 
     def estimate_s(self, recipes: Iterable[Recipe]) -> float:
-        """Return how long pictures of these recipes will take, in their locked batches.
+        """Return how many seconds pictures of these recipes will take, in their locked batches.
 
-        What has to be loaded for them counts: else one who names other LoRAs each time has a model
-        loaded again and again for what looks like a moment.
+        Loading counts: requests that name other LoRAs each time have the model loaded each time.
         """
         counts: dict[str, tuple[Recipe, int]] = {}
         for recipe in recipes:
@@ -109,13 +109,13 @@ class Speeds:
         return loading_s + sum(self._batches_s(recipe, count) for recipe, count in counts.values())
 
     def known_s(self, recipes: Iterable[Recipe]) -> float | None:
-        """Return what `estimate_s` does; None where nothing like them was painted yet."""
+        """Return what `estimate_s` does; None if no recipe of their kind was painted yet."""
         listed = list(recipes)
         known = self._known.copy()
         return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
 
     def decoding_share(self, recipe: Recipe) -> float:
-        """Return which share of the last batch like this came after its steps; 0 if unknown."""
+        """Return the share of the last such batch's time after its steps; 0 if unknown."""
         return self._decoding.get((_key(recipe), num_steps_run(recipe)), 0.0)
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
@@ -138,7 +138,7 @@ class Speeds:
 
 
 def _moved(before: float, newest: float) -> float:
-    """Return an average after one more batch; one that was quicker shows what the machine can."""
+    """Return the average after one more batch; a faster batch replaces it."""
     return min(newest, before + _NEWEST * (newest - before))
 
 

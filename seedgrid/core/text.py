@@ -1,9 +1,9 @@
-r"""Text that ends somewhere else: in a terminal, a log, JSON, a file name, an address, a command.
+r"""Text for terminals, logs, JSON, file names, addresses and commands.
 
-A picture from anywhere may hold, in its words and names, the commands of a terminal, the ends of
-lines and the marks that turn the direction of reading. Here they become what can be seen; letters
-of every script, and the joiners that some scripts and emoji need, stay as they are. What may be the
-name of a model, a revision, a release or a file is decided here, once and narrowly.
+The texts in a stranger's picture may hold terminal commands, line ends and marks that change the
+reading direction. They are escaped here; letters of every script, and the joiners that some scripts
+and emoji need, stay. Which texts are valid names of models, revisions, releases and files is
+defined here, too.
 
     >>> one_line("a fox\n\x1b[31mTrusted: yes")
     'a fox \\x1b[31mTrusted: yes'
@@ -33,12 +33,12 @@ def _escape(code: int) -> str:
 _VISIBLE: Final = {code: _escape(code) for code in (*_CONTROLS, *_DIRECTIONS, *_HALVES)}
 _ON_ONE_LINE: Final = _VISIBLE | {ord(character): " " for character in _LINE_ENDS}
 _ON_MANY_LINES: Final = _VISIBLE | {ord("\n"): "\n", ord("\t"): "\t"}
-# JSON escapes the controls below the space itself; those that stand in it are its own layout.
+# JSON escapes controls below the space itself; the ones in its text are its own layout.
 _IN_JSON: Final = {code: f"\\u{code:04x}" for code in _VISIBLE if code >= 0x7F}
 
 
 def one_line(text: str, *, limit: int | None = None) -> str:
-    """Return the text on one line, with nothing in it that moves a cursor or hides a letter."""
+    """Return the text on one line, control characters escaped, at most `limit` characters."""
     if limit is None:
         return text.translate(_ON_ONE_LINE)
     plain = text[: limit + 1].translate(_ON_ONE_LINE)
@@ -46,12 +46,12 @@ def one_line(text: str, *, limit: int | None = None) -> str:
 
 
 def many_lines(text: str) -> str:
-    """Return the text with its line ends and tabs, and everything else unseen made visible."""
+    """Return the text with its line ends and tabs, all other control characters escaped."""
     return text.translate(_ON_MANY_LINES)
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """Write JSON that is the same data and can be looked at in any terminal."""
+    """Return JSON of a value that is safe to print in a terminal."""
     return json.dumps(value, ensure_ascii=False, indent=indent).translate(_IN_JSON)
 
 
@@ -81,7 +81,7 @@ def is_revision(text: str) -> bool:
 
 
 def is_folder_name(text: str) -> bool:
-    """Tell whether a text can be the name of one folder or file, and can lead nowhere else."""
+    """Tell whether a text is a plain name of a folder or file, and no path."""
     return (
         0 < len(text) <= _MAX_SEGMENT
         and text.isprintable()
@@ -91,7 +91,7 @@ def is_folder_name(text: str) -> bool:
 
 
 def is_model_name(text: str) -> bool:
-    """Tell whether a recipe may call its model so: by a hub id, or by a folder's or file's name."""
+    """Tell whether a text is a model's name in a recipe: a hub id, or a folder's or file's name."""
     return is_hub_id(text) or is_folder_name(text)
 
 
@@ -112,10 +112,10 @@ _NO_WORDS: Final = "seedgrid"
 
 
 def picture_filename(prompt: str, seed: int, change: str = "") -> str:
-    """Name a picture's file by its words, what made it another than its parent, and its seed.
+    """Return a file name of the prompt, what was changed against the parent, and the seed.
 
-    The seed at the end keeps it from the names that Windows reserves (`con`, `nul`); words of
-    which no letter is left in ASCII, as in Chinese, give way to the program's name.
+    With the seed at its end it is none of the names that Windows reserves (`con`, `nul`). A prompt
+    without ASCII letters, as in Chinese, gives `seedgrid-seed-2.png`.
     """
     words, changed = _plain_words(prompt), _plain_words(change)
     if changed and words[-len(changed) :] == changed:
@@ -126,7 +126,7 @@ def picture_filename(prompt: str, seed: int, change: str = "") -> str:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names in their order; one that was there before gets a number, `fox-2.png`."""
+    """Return the names in their order; a repeated one gets a number, `fox-2.png`."""
     given: dict[str, int] = {}  # and the last number that each got
     for name in names:
         stem, dot, ending = name.rpartition(".")
@@ -147,7 +147,7 @@ def _plain_words(text: str) -> list[str]:
 
 
 def _joined(words: list[str], limit: int) -> str:
-    """Join as many whole words as fit; of one that is too long alone, its beginning."""
+    """Join as many whole words as fit; a first word that is too long is cut."""
     joined = words[0][:limit] if words else ""
     for word in words[1:]:
         if len(joined) + 1 + len(word) > limit:
@@ -157,5 +157,5 @@ def _joined(words: list[str], limit: int) -> str:
 
 
 def write_decimal(value: float) -> str:
-    """Write a number so that it comes back as the very same: no exponent, no digit too few."""
+    """Write a number without an exponent, so that reading it gives the same float."""
     return f"{Decimal(repr(value)):f}".removesuffix(".0")

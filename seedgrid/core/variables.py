@@ -1,7 +1,7 @@
 """Every environment variable that SeedGrid reads, in one table: names, meanings, defaults.
 
-docs/operations.md is written from it (`python -m seedgrid.core.variables`), and a test reads the
-source for variables that are missing here. Knows nothing of who uses them.
+`python -m seedgrid.core.variables` writes the table of docs/operations.md; a test finds variables
+in the source that are missing here.
 
     number("SEEDGRID_MAX_QUEUE_S")  # 1800.0 on a public page
 """
@@ -22,9 +22,9 @@ class Variable:
     """One environment variable.
 
     Attributes:
-        what: What it means, in a sentence.
-        home: What holds on one's own machine when it is not set; empty is nothing.
-        public: What holds on a public page; None is the same.
+        what: Its meaning, in a sentence.
+        home: The default on one's own machine; empty means none.
+        public: The default on a public page; None means the same.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Variable:
     public: str | None = None
 
 
-# The proxies of a Space have private addresses; a loopback peer is nobody's until somebody says so.
+# The proxies of a Space have private addresses; loopback is not among them.
 _PRIVATE_NETWORKS: Final = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
 
 VARIABLES: Final = (
@@ -222,12 +222,12 @@ def default_library() -> Path:
 
 
 def is_public() -> bool:
-    """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
+    """Tell whether this page is public: on a Space, or by `SEEDGRID_PUBLIC`."""
     return "SPACE_ID" in os.environ or is_on("SEEDGRID_PUBLIC")
 
 
 def is_on(name: str) -> bool:
-    """Tell whether a variable says yes."""
+    """Tell whether a variable is set to 1, true, yes or on."""
     return os.environ.get(name, "").lower() in _YES
 
 
@@ -238,34 +238,34 @@ def _names(variable: str) -> frozenset[str]:
 
 
 def allowed_models() -> frozenset[str] | None:
-    """Return the models that the owner of a public page allows; None where nobody says."""
+    """Return the names in `SEEDGRID_ALLOWED_MODELS`; None if it is empty."""
     return _names("SEEDGRID_ALLOWED_MODELS") or None
 
 
 def is_offered(*names: str) -> bool:
-    """Tell whether people may use a model or LoRA of any of these names: at home every one."""
+    """Tell whether visitors may use a model or LoRA of any of these names; at home always True."""
     allowed = allowed_models()
     return allowed is None or not is_public() or not allowed.isdisjoint(names)
 
 
 def named_hosts() -> frozenset[str]:
-    """Return the names under which the owner lets the page be asked, in small letters."""
+    """Return the host names in `SEEDGRID_HOSTS`, in lower case."""
     return frozenset(name.lower() for name in _names("SEEDGRID_HOSTS"))
 
 
 def models_folders() -> tuple[Path, ...]:
-    """Return the folders with models and LoRAs that were named."""
+    """Return the folders in `SEEDGRID_MODELS`."""
     named = os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep)
     return tuple(Path(folder) for folder in named if folder)
 
 
 def is_zero_gpu() -> bool:
-    """Tell whether this is a Space to which GPUs are lent for seconds."""
+    """Tell whether this is a Space with ZeroGPU."""
     return is_on("SPACES_ZERO_GPU")
 
 
 def number(name: str) -> float | None:
-    """Return a bound, a number above 0, from the environment, or its default; None is no bound."""
+    """Return a limit above 0 from the environment, or its default; None means no limit."""
     own = _BY_NAME[name]
     default = own.public if is_public() and own.public is not None else own.home
     text = os.environ.get(name, "").strip() or default
@@ -281,19 +281,19 @@ def number(name: str) -> float | None:
 
 
 def count(name: str) -> int | None:
-    """Return a bound that counts things, as `number` does; at least 1."""
+    """Return a limit as a whole number, as `number` does; at least 1."""
     found = number(name)
     return None if found is None else max(1, int(found))
 
 
 def megabytes(name: str) -> float | None:
-    """Return a bound that is set in megabytes, as `number` does, in bytes."""
+    """Return a limit that is set in megabytes, as `number` does, in bytes."""
     found = number(name)
     return None if found is None else found * 1e6
 
 
 def trusted_proxies() -> str:
-    """Return what uvicorn is told of proxies when nobody set it: a Space's own, else none."""
+    """Return the default of `FORWARDED_ALLOW_IPS`: the proxies of a Space, else none."""
     return _PRIVATE_NETWORKS if "SPACE_ID" in os.environ else ""
 
 

@@ -1,8 +1,8 @@
 """Variations of a picture on its own seed: other words, or other settings, written in one line.
 
-A line that begins with the name of a field which may vary (`varies` in the table of fields) and a
-value that looks like its value is a setting; whatever follows its comma, and every other line, is
-words for the end of the prompt. What begins with punctuation is always words.
+A line that begins with the name of a field that may vary (`varies` in core/field.py) and a value of
+its form is a setting. The text behind its comma, and every other line, is words for the end of the
+prompt. A line that begins with punctuation is always words.
 
     >>> read_variation("guidance 3").settings
     {'guidance': 3.0}
@@ -36,15 +36,15 @@ from seedgrid.core.request import ask_again, portable_settings, start_settings
 from seedgrid.core.way import MAX_HOLD, Region, steer
 
 CardOf = Callable[[str | None], ModelCard]
-"""Gives the card of a model by its name."""
+"""Returns the card of a model by its name."""
 
 _NAMED: Final = re.compile(r"([a-z]++)(\s*+[:=]\s*+|\s++)(?=\S)", re.IGNORECASE)
 _PART: Final = re.compile(r"\s*+[,;]\s*+")
 _HOLD: Final = Field("hold", value_type=float, high=MAX_HOLD, varies=NUMBER)
-"""How much of its parent's way a variation follows, which no request has."""
+"""A variation's share of steps that are the parent's; a request has no such field."""
 _ROWS: Final = {row.name: row for row in (*FIELDS, _HOLD) if row.varies}
 _SHARES: Final = (0.5, 0.75, 1.5, 2)
-"""Of the parent's own value: two less, two more."""
+"""Factors for the parent's own value."""
 _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
 
@@ -53,9 +53,9 @@ class Variation:
     """What one line changes.
 
     Attributes:
-        words: For the end of the prompt; may be empty.
+        words: Appended to the prompt; may be empty.
         settings: Values by the names of their fields.
-        hold: How much of its parent's way it follows, where the line says so.
+        hold: The share of steps that are the parent's; None if the line does not say.
     """
 
     words: str
@@ -75,8 +75,8 @@ def read_variation(text: str) -> Variation:
     """Read one line as people write it.
 
     Raises:
-        InputError: `vary_noise`: it would change the noise itself; a value that its field cannot
-            read; or as `check_prompt`.
+        InputError: `vary_noise`: it would change the noise itself; as `Field.value`; as
+            `check_prompt`.
     """
     rest, settings = check_prompt(text, field="vary").strip(), {}
     while (taken := _taken(rest)) is not None:
@@ -92,7 +92,7 @@ def read_variation(text: str) -> Variation:
 
 
 def words_of(text: str) -> str:
-    """Return what a line puts at the end of the prompt; nothing where it cannot be read."""
+    """Return the words that a line appends to the prompt; none if it cannot be read."""
     try:
         return read_variation(text).words
     except InputError:
@@ -124,12 +124,12 @@ def _row(name: str) -> Field | None:
 def fours(
     recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Suggest four variations of one thing each, by its name; fewer where there are no more.
+    """Suggest up to four variations of each setting, by its name.
 
     Args:
-        recipe: Of the picture that was picked.
-        schedulers: Others that its model paints with.
-        models: Others that begin from the same noise.
+        recipe: Of the picked picture.
+        schedulers: Other ones that its model supports.
+        models: Other ones whose noise has the same shape.
     """
     steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
     guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
@@ -145,7 +145,7 @@ def fours(
 
 
 def _model_line(name: str) -> str:
-    """Name a model so that it is read as one: a name with a space needs the colon."""
+    """Return the line of a model; a name with a space needs the colon."""
     return f"model {name}" if NAME.fullmatch(name) else f"model: {name}"
 
 
@@ -163,10 +163,10 @@ def refine(
 
     Args:
         parent: The recipe of the picture that was picked.
-        texts: One recipe for each that says something.
-        card_of: Asked when a setting is to be checked, not for words alone.
+        texts: One recipe for each text that is not blank.
+        card_of: Called only for lines with settings.
         prompt: What words are appended to; the parent's own prompt by default.
-        vocabulary: Of the parent's model: what is painted for words of another language.
+        vocabulary: Of the parent's model; it translates words of other languages.
         hold: The share of its steps, from the first, that are the parent's; a line may say another.
         region: The part of the picture that is painted; all of it by default.
 
@@ -201,7 +201,7 @@ def refine(
 
 @dataclass(frozen=True)
 class _Words:
-    """What words are appended to: as it is painted, and as it was typed."""
+    """The prompt that words are appended to: as it is painted, and as it was typed."""
 
     base: str
     typed: str
@@ -228,7 +228,7 @@ def _varied(parent: Recipe, words: _Words, variation: Variation, card_of: CardOf
 
 
 def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[str, Any]:
-    """Return what changes in a recipe, checked against the card of the model that will paint."""
+    """Return the changed attributes of a recipe, checked against the card of its model."""
     before = ask_again(parent)
     if "loras" in changes:
         changes = changes | {"loras": rescaled(parent.loras, changes["loras"])}
@@ -257,6 +257,6 @@ def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[s
 
 
 def _check_noise(before: ModelCard, after: ModelCard) -> None:
-    """Refuse a model that begins from noise of another shape: nothing would be kept of a seed."""
+    """Refuse a model whose noise has another shape: the seed would give other noise."""
     if before.latent != after.latent:
         raise ModelError("vary_model", value=after.ref.id)

@@ -1,7 +1,7 @@
-"""Steering: a variation that follows its parent's way, in its first steps or outside a region.
+"""Steering: a variation that takes its parent's latents, in the first steps or outside a region.
 
-A picture's way from noise is the same bits in every batch, so what was computed for the parent is
-given back for the variation. Knows recipes only; `diffusion/way.py` paints them.
+A picture's latents are the same bits in every batch, so those of the parent are used again for the
+variation. Knows recipes only; `diffusion/way.py` paints them.
 
     steer(parent, variation, hold=0.4)
 """
@@ -23,11 +23,11 @@ MIN_STEPS: Final = 4
 """With fewer steps there is no first part that decides the composition."""
 
 FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
-"""What a recipe has that follows no parent."""
+"""The attributes of a recipe that follows no parent."""
 
 _FEATHER_SHARE: Final = 16
 _MAX_BYTES: Final = 128 * 1024
-"""Of a recipe with all that it follows: half of what the texts of a picture may take."""
+"""Of a recipe with its parents: half of what the texts of a PNG may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,17 +41,17 @@ class Region:
 def steer(
     before: Recipe, after: Recipe, *, hold: float | None = None, region: Region | None = None
 ) -> Recipe:
-    """Have a variation follow the picture that it varies.
+    """Return a variation that follows the picture that it varies.
 
     Args:
-        before: Of the picture. A parent that it follows is followed by the variation too.
-        after: The variation.
+        before: The picture's recipe. If it follows a parent, so does the variation.
+        after: The variation's recipe.
         hold: The share of the steps, from the first, that are the picture's; 0 to `MAX_HOLD`.
         region: What is painted; all of it by default.
 
     Raises:
-        InputError: `hold_range`, `hold_steps`; `way_settings`: it differs from what it follows in
-            more than words and guidance; `way_deep`.
+        InputError: `hold_range`, `hold_steps`; `way_settings`: it differs from its parent in more
+            than words and guidance; `way_deep`.
     """
     held_steps = _held_steps(after, hold) if hold else 0
     if held_steps or region:
@@ -71,12 +71,12 @@ def steer(
 
 
 def held_share(recipe: Recipe) -> float:
-    """Return the share of the steps that are held, as `hold` says it."""
+    """Return the share of the steps that are held, 0 to 0.8."""
     return recipe.held_steps / _steps_run(recipe)
 
 
 def _steps_run(recipe: Recipe) -> int:
-    """Return how many steps are run: from a start, most models run a part."""
+    """Return how many steps are run: image-to-image runs a part of them."""
     return max(1, int(recipe.num_inference_steps * recipe.strength))
 
 
@@ -100,6 +100,6 @@ def check_feather(feather: int | None, recipe: Recipe) -> int:
 
 
 def with_share(recipe: Recipe, share: NoiseShare) -> Recipe:
-    """Return a recipe with another seed's noise mixed in, and what it follows with the same."""
+    """Return a recipe, and its parents, with another seed's noise mixed in."""
     parent = with_share(recipe.parent, share) if recipe.parent else None
     return recipe.replace(noise_mix=(*recipe.noise_mix, share), parent=parent)

@@ -1,7 +1,6 @@
-"""Models, LoRAs and upscaler networks: those that are here, those that could be had, and the way.
+"""The models, LoRAs and upscaler networks on this machine, and those that can be downloaded.
 
-Page and command line ask it; on a public page it does what the owner's list allows. It paints
-nothing and loads nothing.
+For the page and the command line; on a public page only what its owner offers. It loads no model.
 
     for managed in studio.model_manager.items():
         print(managed.item.id, managed.fits)
@@ -39,7 +38,7 @@ from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upsca
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedModel:
-    """A model that is here, and how it fares on this machine."""
+    """A model on this machine, whether it fits its memory, and the newest probe."""
 
     item: Item
     fits: bool | None
@@ -47,40 +46,40 @@ class ManagedModel:
 
 
 class ModelManager:
-    """Safe from any thread.
+    """Lists, adds, downloads and deletes models. Safe to use from any thread.
 
     Attributes:
-        downloads: What is fetched, was fetched by this process, or broke off.
+        downloads: Those of this process, and interrupted ones.
     """
 
     def __init__(self) -> None:
         self.downloads = Downloads()
 
     def items(self) -> tuple[ManagedModel, ...]:
-        """Return the models on this machine; on a public page those that it offers."""
+        """Return the models on this machine; on a public page only those offered."""
         return tuple(_managed(item) for item in catalogue.items() if is_offered(item.id))
 
     def alike(self, card: ModelCard, recipe: Recipe) -> tuple[str, ...]:
-        """Name other models that can paint a recipe's seed, those of the same family first.
+        """Return other models with noise of the same shape, those of the same family first.
 
-        Where it has LoRAs or begins from a picture, only those: others may not have such.
+        For a recipe with LoRAs or a start only the same family.
         """
         names = catalogue.alike(card, is_family=bool(recipe.loras or recipe.start))
         return tuple(name for name in names if is_offered(name))
 
     def loras(self) -> tuple[LoraItem, ...]:
-        """Return the LoRAs on this machine; on a public page those that it offers."""
+        """Return the LoRAs on this machine; on a public page only those offered."""
         return tuple(each for each in lora_items() if is_offered(each.id, each.hub_id))
 
     def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
-        """Return LoRAs as recipes hold them; their files are known by their names from now on.
+        """Return LoRAs as recipes hold them; their files are remembered by name.
 
         Args:
             named: Names or .safetensors files, with a scale as in `"fox.safetensors=0.8"`.
 
         Raises:
-            ModelError: One is not there, or is no LoRA.
-            InputError: A scale cannot be.
+            ModelError: One is missing, or no LoRA.
+            InputError: A scale is out of range.
         """
         loras = []
         for text in named:
@@ -92,26 +91,26 @@ class ModelManager:
         return tuple(loras)
 
     def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
-        """Return the names of the networks that enlarge; on a public page those that it offers.
+        """Return the names of the upscaler networks; on a public page only those offered.
 
         Args:
-            card: Of the model whose pictures they are to enlarge: its own network comes first.
+            card: Of a model; its own network comes first.
         """
         own = (card.upscaler,) if card and card.upscaler else ()
         return tuple(dict.fromkeys((*own, *known_upscalers())))
 
     def take_upscaler(self, named: str) -> Upscaler:
-        """Return a network by its name or file; a file is known by its name from now on.
+        """Return a network by its name or file; a file is remembered by its name.
 
         Raises:
-            ModelError: It is not there, or no network.
+            ModelError: It is missing, or no network.
         """
         return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
 
     def first(self) -> tuple[FirstModel, ...]:
-        """Return good first models that may be fetched and are not here.
+        """Return recommended models to download that are not here yet.
 
-        And the tiny decoders of models that are.
+        Also the tiny decoders of models that are here.
         """
         installed = {model.id for model in registry.installed()}
         tiny = {decoder_for(configs) for configs in catalogue.configurations()}
@@ -124,7 +123,7 @@ class ModelManager:
         )
 
     def tiny_decoder(self, model: str) -> str:
-        """Return the tiny decoder of a model's live pictures; empty where none is here."""
+        """Return the name of a model's tiny decoder; empty if none is here."""
         try:
             name = decoder_for(registry.find(model).files.configs)
         except ModelError:
@@ -132,7 +131,7 @@ class ModelManager:
         return name if name and is_decoder_here(name) else ""
 
     def download(self, hub_id: str) -> Progress:
-        """Begin to fetch a model or a LoRA, or go on; returns at once.
+        """Start or resume the download of a model or a LoRA; returns at once.
 
         Raises:
             ModelError: `model_name`; `download_forbidden` on a public page.
@@ -142,7 +141,7 @@ class ModelManager:
         return self.downloads.start(hub_id)
 
     def discard(self, hub_id: str) -> None:
-        """Forget a download that broke off, and delete what has come of it.
+        """Delete an interrupted download and its files.
 
         Raises:
             ModelError: `download_busy`; `download_forbidden` on a public page.
@@ -151,10 +150,10 @@ class ModelManager:
         self.downloads.discard(hub_id)
 
     def add(self, folder: str) -> Item:
-        """Know a folder or file by its name from now on.
+        """Remember a model's folder or file by its name.
 
         Raises:
-            ModelError: It is none, or what is wrong with it; `download_forbidden` on a public page.
+            ModelError: It is no model, or is damaged; `download_forbidden` on a public page.
         """
         _at_home(folder)
         model = registry.find(folder)
@@ -164,7 +163,7 @@ class ModelManager:
         return item
 
     def add_lora(self, file: str) -> LoraItem:
-        """Know a LoRA's file by its name from now on.
+        """Remember a LoRA's file by its name.
 
         Raises:
             ModelError: `lora_missing`; `lora_damaged`; `download_forbidden` on a public page.
@@ -184,7 +183,7 @@ class ModelManager:
             yield path
 
     def configure(self, name: str) -> None:
-        """Fetch the configurations that a single file lacks, and put them beside it.
+        """Download the configurations that a single file lacks, and put them beside it.
 
         Raises:
             ModelError: `model_missing`; `model_unrecognised`; `download_…`; on a public page
@@ -197,11 +196,11 @@ class ModelManager:
             fetch_configurations(ask(source), model.path.with_suffix(""))
 
     def delete(self, name: str) -> int:
-        """Delete a model or LoRA fetched or dropped here, and return how many bytes that freed.
+        """Delete a model or LoRA that was downloaded or dropped; return the freed bytes.
 
         Raises:
-            ModelError: `model_missing`; `model_kept` for what is somebody's own folder;
-                `download_busy`; `download_forbidden` on a public page.
+            ModelError: `model_missing`; `model_kept`: it is the user's own folder; `download_busy`;
+                `download_forbidden` on a public page.
         """
         _at_home(name)
         for item in catalogue.items():
@@ -219,7 +218,7 @@ def _managed(item: Item) -> ManagedModel:
 
 
 def _may_download(hub_id: str) -> bool:
-    """Tell whether this page fetches a model: at home any, in public what its owner lists."""
+    """Tell whether a model may be downloaded: at home any, in public those that the owner lists."""
     return not is_public() or hub_id.partition("@")[0] in (allowed_models() or ())
 
 

@@ -1,4 +1,4 @@
-"""What a studio is asked and what it gives: seeds, settings, pictures to open, save and pass on.
+"""Arguments and results of a studio: seeds, options, masks, and pictures to save and pass on.
 
 grid = studio.grid("a fox", seeds="0-3")
 grid[2].save("fox.png")
@@ -39,15 +39,15 @@ _ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
 class RunOptions(TypedDict, total=False):
-    """For whom, where to and where a run is made; absent means the studio's own.
+    """Options of a run; a missing one means the studio's default.
 
     Attributes:
-        owner: Owners take turns: each visitor of the page is one.
-        address: Where from they ask, as the server sees it.
-        library: Where the pictures go, and where those are that are gone on from.
+        owner: Whose run it is; owners take turns. On the page each visitor is one.
+        address: The owner's network address, as the server sees it.
+        library: Where the pictures go, and where their parents are.
         placement: Where to compute.
-        fresh: Compute even what the library remembers.
-        live: It follows somebody's typing, and is not saved; see `Engine.submit`.
+        fresh: Compute pictures that the library already has, too.
+        live: It follows the typing and is not saved; see `Engine.submit`.
     """
 
     owner: str
@@ -62,7 +62,7 @@ class Pictures(tuple[Entry, ...]):
     """The pictures of one round, in the order of their cells.
 
     Attributes:
-        notices: What there is to know of them.
+        notices: Of the run.
     """
 
     notices: tuple[Notice, ...] = ()
@@ -77,18 +77,18 @@ class Pictures(tuple[Entry, ...]):
         return target.getvalue()
 
     def sheet(self) -> Image:
-        """Return the pictures side by side: 2x2 for four, as square as can be otherwise."""
+        """Return the pictures as one grid: 2x2 for four, nearly square for other numbers."""
         from seedgrid.export.sheets import make_grid
 
         return make_grid((picture.image for picture in self), count=len(self))
 
 
 AnyPicture = Entry | str | Path
-"""One of the studio's, a PNG file, or an id in the library or the beginning of one."""
+"""An entry, a PNG file, or an id in the library or the beginning of one."""
 
 
 def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
-    """Return what is known of a picture; the library is opened for an id only.
+    """Return the entry of a picture; the library is opened for an id only.
 
     Raises:
         PictureError: The file is missing, damaged, or holds no recipe.
@@ -112,7 +112,7 @@ def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
 
 
 def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
-    """Keep a picture, of ours or any other, to begin others from; return its digest.
+    """Keep any picture as a start; return the digest of its pixels.
 
     Raises:
         PictureError: It is missing, or no picture.
@@ -128,16 +128,16 @@ def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
 
 
 AnyMask = str | Path | NDArray[Any]
-"""A file, the digest of a mask that is kept, or an array: (height, width), or with colours."""
+"""A file, the digest of a kept mask, or an array: (height, width), or with colours."""
 
 
 def take_region(
     only: AnyMask | None, feather: int | None, recipe: Recipe, library: Callable[[], Library]
 ) -> tuple[Region | None, tuple[Notice, ...]]:
-    """Keep the mask of what may change in a picture, fitted to it.
+    """Keep the mask of what may change in a picture, resized to it.
 
     Returns:
-        The region; None where no mask is given. And what is to be told of it.
+        The region, None without a mask; and notices.
 
     Raises:
         InputError: `mask_empty`, `mask_full`, `feather_range`, `feather_alone`.
@@ -170,10 +170,10 @@ def _read_mask(only: AnyMask) -> Pixels:
 
 
 def with_start(request: Request, library: Callable[[], Library]) -> Request:
-    """Return the request with the digest of its start: no path is followed here.
+    """Return the request with the digest of its start instead of an id; a path is not read.
 
     Raises:
-        InputError: `start_unknown`, by the field `start`: it is not here any more.
+        InputError: `start_unknown`, by the field `start`: it is not in the library.
     """
     if not request.start:
         return request
@@ -190,7 +190,7 @@ def with_start(request: Request, library: Callable[[], Library]) -> Request:
 
 
 def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
-    """Refuse what was begun from pictures, or has regions of masks, that a library does not hold.
+    """Refuse recipes whose starts or masks a library does not hold.
 
     Raises:
         PictureError: `start_missing`.
@@ -202,7 +202,7 @@ def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
 
 
 def has_starts(recipe: Recipe, library: Library) -> bool:
-    """Tell whether a library holds what a recipe begins from."""
+    """Tell whether a library holds the starts and masks of a recipe."""
     return all(_is_kept(digest, library) for digest in recipe.kept_pixels)
 
 
@@ -211,7 +211,7 @@ def _is_kept(digest: str, library: Library) -> bool:
 
 
 def is_id(picture: str | Path) -> bool:
-    """Tell whether this may be an id, or the beginning of one, and not the name of a file."""
+    """Tell whether this can be an id or the beginning of one, and is no file."""
     return set(str(picture)) <= _ID_DIGITS and not Path(picture).exists()
 
 

@@ -1,4 +1,4 @@
-"""What is asked for becomes recipes: LoRAs, cards and widths are found, nothing is painted."""
+"""Requests become recipes: LoRAs are read, widths chosen, offers checked; nothing is painted."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def resolve_prompts(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed.
 
-    A width that was left open is one at which the lock was not found to fail here.
+    An open width becomes one at which no probe found a leak here.
 
     Raises:
-        InputError: What was asked for cannot be, by field.
+        InputError: A field of the request is wrong.
         ModelError: A LoRA that a prompt names is not there.
     """
     found: dict[str, Lora] = {}
@@ -40,9 +40,9 @@ def resolve_prompts(
 
 
 def provable(recipe: Recipe) -> Recipe:
-    """Return the recipe at the width at which the lock was found to hold here, if it is less.
+    """Return the recipe at a smaller width, where a probe found a leak at its own.
 
-    The width of a portable picture cannot show, so its recipe is the same on every machine, too.
+    Portable pictures do not depend on the width, so their recipe is the same on every machine.
     """
     if recipe.is_portable:
         return recipe
@@ -51,10 +51,10 @@ def provable(recipe: Recipe) -> Recipe:
 
 
 def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], ModelCard]) -> None:
-    """Refuse what the owner of a public page does not offer, whatever brought the recipes.
+    """Refuse recipes with models, LoRAs or networks that a public page does not offer.
 
     Args:
-        recipes: What would be painted.
+        recipes: To be painted.
         card: Reads the card of a model by its name, and refuses one that is not offered.
 
     Raises:
@@ -73,17 +73,17 @@ def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], Mode
 
 
 def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
-    """Say that the batches are narrower than their author expects, where they are."""
+    """Return a notice for each width below the usual one."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
 
 
 def _with_loras(request: Request, found: dict[str, Lora]) -> Request:
-    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`.
+    """Return the request with the LoRAs that its prompt names, as in `<lora:fox:0.8>`.
 
     Args:
-        request: With what was typed.
-        found: Those that were read before, by name: each file is read once.
+        request: Its prompt may hold tags.
+        found: LoRAs read before, by name; filled here.
     """
     prompt, tags = read_tags(request.prompt)
     for name, _ in tags:

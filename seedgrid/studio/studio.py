@@ -1,9 +1,9 @@
-"""Studio: the one door to the workflow. It has an engine, a library, models and a verifier.
+"""Studio: the workflow for Python, command line and page: engine, library, models, verifier.
 
     with Studio() as studio:
         grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
 
-Each part is made when it is first needed: a mistake is told before a folder is made, a thread
+Each part is made when it is first needed, so bad input is refused before a folder is made, a thread
 started or a model loaded. `studio.grid` waits for its pictures, `studio.start_grid` does not.
 """
 
@@ -70,34 +70,34 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STARTS: Final = "starts"
-"""The folder of a library that holds what its pictures were begun from."""
+"""The folder of a library with the start pictures and masks."""
 LISTS: Final = "styles"
-"""The folder of a library that holds the artist's own lists of words."""
+"""The folder of a library with the artist's word lists."""
 _RUNS: Final = 1000
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
 _MOST: Final = 0.5
 _TINY_SPARES: Final = 0.6
-"""Of the time of a small decoder (docs/performance.md); of a large one more."""
+"""The share of decoding time that a tiny decoder saves, at least (docs/performance.md)."""
 
 
 class Studio:
     """A model, an engine, a library and a verifier, ready to paint. Safe to use from any thread.
 
     Args:
-        model: `"bundled"`, a folder, a hub id, or a .safetensors file; by default what the
-            environment's `SEEDGRID_MODEL` says, else `"bundled"`.
-        library: The folder that keeps the pictures; by default what `SEEDGRID_LIBRARY` says, else
-            the system's place for the user's data.
+        model: `"bundled"`, a folder, a hub id, or a .safetensors file; by default
+            `SEEDGRID_MODEL`, else `"bundled"`.
+        library: The folder that keeps the pictures; by default `SEEDGRID_LIBRARY`, else the
+            system's place for user data.
         device: `"auto"`, `"cpu"`, `"cuda"`, …
         backend: What paints; by default diffusers.
-        placement: Where to compute, in full; `device` alone by default, without previews.
-        runs_per_owner: How many runs each visitor of the page may have waiting or running.
-        bounds: What strangers may ask for beside.
-        on_lost: Called when the engine is lost for good: the process should end.
+        placement: Where and how to compute; by default on `device`, without previews.
+        runs_per_owner: How many runs each owner may have waiting or running.
+        bounds: Further limits for visitors of a public page.
+        on_lost: Called when the engine cannot go on: the process should end.
 
     Attributes:
-        placement: Where pictures are computed unless a run says otherwise.
+        placement: The default of runs.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Studio:
 
     @property
     def library(self) -> Library:
-        """Where the pictures are kept; the folder is made when it is first asked for."""
+        """Where the pictures are kept; its folder is made when it is first needed."""
         with self._making:
             if self._library is None:
                 from seedgrid.library import Library
@@ -156,7 +156,7 @@ class Studio:
 
     @property
     def engine(self) -> Engine:
-        """Who makes them; starts its threads when it is first asked for."""
+        """What runs the jobs; its threads start when it is first needed."""
         with self._making:
             if self._engine is None:
                 self._engine = Engine(
@@ -170,7 +170,7 @@ class Studio:
 
     @property
     def model_manager(self) -> ModelManager:
-        """The models, LoRAs and upscaler networks on this machine, and how others come to it."""
+        """The models, LoRAs and upscaler networks on this machine, and downloads."""
         with self._making:
             if self._manager is None:
                 from seedgrid.studio.model_manager import ModelManager
@@ -180,19 +180,19 @@ class Studio:
 
     @property
     def verifier(self) -> Verifier:
-        """What runs recipes again and tests the lock, between two runs of the engine."""
+        """Verifies pictures and probes the lock, between two runs of the engine."""
         with self._making:
             if self._verifier is None:
                 self._verifier = Verifier(self.engine, self.card, self.placement)
             return self._verifier
 
     def begin_to_close(self) -> None:
-        """Stop what is running, and take nothing more; `close` waits for the end."""
+        """Stop what is running and accept nothing more; `close` waits for the end."""
         if self._engine is not None:
             self._engine.begin_to_close()
 
     def close(self) -> None:
-        """Stop what is running, save what is finished, let go of the model."""
+        """Stop what is running, save what is finished, and free the model."""
         if self._manager is not None:
             self._manager.downloads.close()
         if self._engine is not None:
@@ -216,12 +216,12 @@ class Studio:
             seeds: One picture for each.
             loras: Files or names of LoRAs, with a scale as in `"fox.safetensors=0.8"`; a prompt may
                 name them too, as `<lora:fox:0.8>`.
-            fresh: Compute even what the library remembers.
+            fresh: Compute pictures that the library already has, too.
             **settings: Attributes of `Request`, such as `guidance_scale=3` or `width=512`.
 
         Raises:
-            InputError: What was asked for cannot be; nothing was started.
-            RunError: It was started and did not succeed; finished pictures are in the library.
+            InputError: The request is wrong; nothing was started.
+            RunError: It failed after its start; finished pictures are in the library.
             LibraryError: The pictures cannot be kept.
         """
         return self.matrix([prompt], seeds, loras=loras, fresh=fresh, **settings)
@@ -262,13 +262,14 @@ class Studio:
             suffixes: One picture each: words that are appended to the prompt (`", artsy"`), or a
                 setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
             also: Other pictures of its work: the round has a row of variations for each.
-            prompt: Another prompt to append them to; the picture's own by default.
-            hold: The share of its steps, 0 to 0.8, that are the picture's: its composition.
-            only: Where it may change: a mask, white on black, as a file or an array, (height,
-                width) or with three colours. Every other pixel stays.
+            prompt: The prompt to append them to; the picture's own by default.
+            hold: The share of the first steps, 0 to 0.8, that are taken from the picture: its
+                composition.
+            only: The mask of what may change, white on black: a file, or an array of shape (height,
+                width) or (height, width, 3). Every other pixel stays.
             feather: Over how many pixels, inside the mask, new and old are mixed; by default a
                 sixteenth of the shorter side.
-            fresh: Compute even what the library remembers.
+            fresh: Compute pictures that the library already has, too.
         """
         how: dict[str, Any] = {"also": also, "hold": hold, "only": only, "feather": feather}
         return _wait(self.start_refine(picture, suffixes, prompt=prompt, **how, fresh=fresh))
@@ -289,8 +290,8 @@ class Studio:
     def film(self, picture: AnyPicture, path: str | Path) -> Film:
         """Paint a picture again, wait for it, and write what was seen at each step as a film.
 
-        The steps were not kept, so this costs as long as a batch of its width takes; the library
-        does not change.
+        Steps are not kept, so this takes as long as a batch of its width; the library does not
+        change.
 
         Args:
             picture: See `AnyPicture`.
@@ -315,23 +316,23 @@ class Studio:
         """Start the first round of a new work; returns at once.
 
         Args:
-            request: What was asked for.
-            prompts: In place of its own, each on every seed.
+            request: The request.
+            prompts: Instead of its prompt, each on every seed.
             **options: See `RunOptions`.
 
         Raises:
-            InputError: What was asked for cannot be, by field; nothing was started.
+            InputError: A field of the request is wrong; nothing was started.
             ModelError: As `card`.
-            RunError: `too_many_runs` of this owner.
+            RunError: `too_many_runs`: this owner's limit.
             LibraryError: The pictures cannot be kept.
         """
         request = with_start(request, lambda: options.get("library") or self.library)
         card = self.card(request.model)
-        asked = self.with_lists([request.prompt] if prompts is None else prompts)
-        recipes = resolve_prompts(request, asked, card)
+        texts = self.with_lists([request.prompt] if prompts is None else prompts)
+        recipes = resolve_prompts(request, texts, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
-        # A size is chosen on purpose: it is said at its field, and not of each run again.
-        advice = advise(request, card, also=asked)
+        # The page says it at the size's field: not with each run again.
+        advice = advise(request, card, also=texts)
         notices += tuple(each.notice for each in advice if each.field != "size")
         return self._submit(plan_grid(recipes), notices, options)
 
@@ -349,9 +350,8 @@ class Studio:
     ) -> Run:
         """Start a round of variations of a picture on its own seed; returns at once.
 
-        See `refine`. A mask of another size is fitted, which is told.
-
-        A file from elsewhere joins the library, so that the tree of choices is whole.
+        See `refine`. A mask of another size is resized, with a notice. A parent that is a file is
+        added to the library, so that the tree is whole.
         """
         library = options.get("library")
         lines = self.with_lists(suffixes, field="vary")
@@ -378,7 +378,7 @@ class Studio:
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
-        """Start a round around a picture's noise, a little way towards that of new seeds."""
+        """Start a round with the noise of new seeds mixed in; `weight` as in `NoiseShare`."""
         library = options.get("library")
         parent, told = self._with_words(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
@@ -396,15 +396,15 @@ class Studio:
     ) -> Run:
         """Start a round of a picture's large finals; returns at once.
 
-        Where decoding in one piece would take too much memory it is done in tiles, which is told,
-        and stands in the passport.
+        Where decoding in one piece would take too much memory it is done in tiles; a notice and
+        the passport say so.
 
         Args:
             picture: See `AnyPicture`.
             scale: 2 or 4 times as wide and high.
-            strengths: How much is painted anew, a picture each; `[0.3]` gives one.
-            upscaler: The name or .safetensors file of a network that enlarges in place of that; a
-                model that does not paint larger has one of its own, which makes one picture.
+            strengths: Image-to-image strengths, a picture each; `[0.3]` gives one.
+            upscaler: The name or .safetensors file of a network that enlarges instead, one picture;
+                a model whose image-to-image makes it worse has a network of its own.
             **options: See `RunOptions`.
 
         Raises:
@@ -431,18 +431,15 @@ class Studio:
         return self._submit(jobs, notices, options)
 
     def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
-        """Compute a round once more, its recipes as they are, and compare: `Run.differing`.
-
-        The library's memory is not asked.
-        """
+        """Compute a round once more and compare: `Run.differing`."""
         expected = [entry.pixels_sha256 for entry in entries]
         return self._submit(plan_again(entries), (), {**options, "fresh": True}, expected=expected)
 
     def start_work(self, work: Sequence[WorkPicture], **options: Unpack[RunOptions]) -> Run | None:
-        """Start what a poster tells of, each picture at its own place.
+        """Start those pictures of a poster that the library lacks, at their places of the tree.
 
-        It is compared with what it was. None where the library has all of it. What was begun from
-        pictures that are not here is left out, which is told.
+        They are compared with the poster's digests. Pictures whose start is not here are left out,
+        with a notice. Returns None if the library has all of them.
         """
         library = options.get("library") or self.library
         known = {entry.id for entry in library.work(work[0].lineage.work_id)}
@@ -463,7 +460,7 @@ class Studio:
     # What is known, without painting.
 
     def card(self, model: str | None = None) -> ModelCard:
-        """Say what a model can do; the studio's own by default.
+        """Return a model's card; the studio's own by default.
 
         Raises:
             ModelError: The model is not there, is damaged, or is not safe to load.
@@ -471,7 +468,7 @@ class Studio:
         return self.backend.card(model or self.model)
 
     def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
-        """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
+        """Return the entry of a picture: an entry, an id in the library, or a PNG file.
 
         Raises:
             PictureError: The file is missing, damaged, or holds no recipe.
@@ -480,7 +477,7 @@ class Studio:
         return find_picture(picture, lambda: library or self.library)
 
     def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
-        """Keep a picture, of ours or any other, to begin others from.
+        """Keep a picture, of SeedGrid or any other program, as a start.
 
         Args:
             picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
@@ -496,7 +493,7 @@ class Studio:
         return keep_start(picture, lambda: library or self.library)
 
     def with_lists(self, texts: Sequence[str], *, field: str = "prompt") -> tuple[str, ...]:
-        """Return texts with the artist's own lists that they name opened, `a __coat__ fox`.
+        """Return texts with the artist's word lists filled in, as in `a __coat__ fox`.
 
         A visitor of a public page has no lists.
 
@@ -509,10 +506,10 @@ class Studio:
     def resolve(self, request: Request) -> tuple[Recipe, ...]:
         """Turn a request into recipes.
 
-        A width that was left open is one at which the lock was not found to fail here.
+        An open width becomes one at which no probe found a leak here.
 
         Raises:
-            InputError: What was asked for cannot be, by field.
+            InputError: A field of the request is wrong.
             ModelError: As `card`.
         """
         request = with_start(request, lambda: self.library)
@@ -522,11 +519,11 @@ class Studio:
     def advise(
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
     ) -> tuple[Advice, ...]:
-        """Say what is to know of a request before anything is painted."""
+        """Return the notices about a request, before anything is painted."""
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
     def took_s(self, request: Request, count: int) -> float | None:
-        """Say how long so many pictures of its kind take live; None where none were painted.
+        """Return how many seconds `count` such pictures take live; None if none were painted.
 
         Raises:
             SeedGridError: As `resolve`.
@@ -538,11 +535,11 @@ class Studio:
         return took_s
 
     def is_busy_for_others(self, owner: str) -> bool:
-        """Tell whether others want something painted, so that an owner's live runs should wait."""
+        """Tell whether other owners' runs wait, so that this owner's live runs should pause."""
         return self.engine.is_busy_for_others(owner)
 
     def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
-        """Have live pictures decoded by a tiny decoder, where one is here and decoding is most."""
+        """Return a placement with a tiny decoder, where that saves most of the time."""
         is_spread = self.engine.num_painters > 0
         is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_spread)
         if not is_plain or self.engine.speeds.decoding_share(recipe) < _MOST:
@@ -550,7 +547,7 @@ class Studio:
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
-        """The words that a recipe's model declares; None where it is not here, or says nothing."""
+        """Return the vocabulary of a recipe's model; None if it is not here or declares none."""
         try:
             return self.card(requests.ask_again(recipe).model).vocabulary
         except ModelError:
@@ -559,10 +556,10 @@ class Studio:
     def _with_words(
         self, entry: Entry, library: Library | None
     ) -> tuple[Entry, tuple[Notice, ...]]:
-        """Return a picture that words made: of one that a network enlarged, what it enlarged.
+        """Return a picture that words made: for one that a network enlarged, its parent.
 
         Raises:
-            InputError: `upscaler_words`: that is not in the library.
+            InputError: `upscaler_words`: the parent is not in the library.
         """
         told: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
@@ -575,7 +572,7 @@ class Studio:
         return entry, told
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
-        """Return the parent as it is in the library: a file from elsewhere is taken in first."""
+        """Return the parent's entry in the library; a file is added first."""
         if not isinstance(picture, str | Path) or is_id(picture):
             return parent
         return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
@@ -586,7 +583,7 @@ class Studio:
         options: RunOptions,
         told: Sequence[Notice] = (),
     ) -> Run:
-        """Start a round that goes on from pictures, in batches in which the lock holds here."""
+        """Start a round that refines pictures, at widths at which no probe found a leak here."""
         check_count(sum(len(recipes) for _, recipes in rows), field="vary")
         narrowed = [(parent, [provable(each) for each in recipes]) for parent, recipes in rows]
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
@@ -603,7 +600,7 @@ class Studio:
         expected: Sequence[str] = (),
     ) -> Run:
         check_offered([job.recipe for job in jobs], self.card)
-        if "library" in options:  # somebody's own, on a page: a digest is a name and no key
+        if "library" in options:  # A visitor's own: who knows a digest may not read its file.
             check_starts([job.recipe for job in jobs], options["library"])
         placement = options.get("placement")
         if options.get("live"):

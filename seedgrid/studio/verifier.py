@@ -1,4 +1,4 @@
-"""Verifier: runs recipes again and tests this machine, when no run needs the engine."""
+"""Verifier: verifies pictures and probes this machine, between runs of the engine."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from seedgrid.verify import Claim, Verdict
 
 _BATCH: Final = 64
-"""So many pictures that are verified are in memory together."""
+"""Number of pictures that are verified together."""
 
 
 class Verifier:
-    """Verifies pictures, films them, and tests the lock. Safe to use from any thread.
+    """Verifies pictures, records films, and probes the lock. Safe to use from any thread.
 
     Args:
-        engine: What computes; runs go before.
-        card: Reads the card of a model, the studio's own for None.
+        engine: Runs have priority over what is submitted here.
+        card: Returns the card of a model; of the studio's own for None.
         placement: Where to compute.
     """
 
@@ -54,17 +54,17 @@ class Verifier:
         owner: str = "",
         address: str = "",
     ) -> Future[tuple[Verdict, ...]]:
-        """Run pictures' recipes again between two runs, and compare.
+        """Paint pictures again from their recipes, and compare.
 
         Args:
-            claims: The pictures and what they say of themselves.
-            watch: Follows it, and may stop it.
+            claims: The pictures and what their files say.
+            watch: Receives its progress, and can cancel it.
             device: Where to compute; by default as their passports say.
-            owner: Who asks: it counts as a run of theirs.
-            address: Where from, as in `RunOptions`.
+            owner: It counts as a run of this owner.
+            address: As in `RunOptions`.
 
         Raises:
-            SeedGridError: A recipe needs what a public page does not offer.
+            SeedGridError: A public page does not offer what a recipe needs.
         """
         from seedgrid.verify import verify
 
@@ -80,13 +80,13 @@ class Verifier:
     def verify_files(
         self, paths: Sequence[Path], *, device: str | None = None
     ) -> Iterator[Verdict]:
-        """Verify PNG files, those that may share a batch together, and the longest last.
+        """Verify PNG files, in shared batches where possible, the quickest first.
 
-        So one file of a stranger that asks for an hour holds up no verdict on the others.
+        So a file that takes an hour does not delay the others' verdicts.
 
         Yields:
-            A verdict each, as soon as there is one; a file that cannot be read or holds no recipe
-            is `impossible`.
+            A verdict for each as soon as it is known; `impossible` for a file that cannot be read
+            or has no recipe.
         """
         from seedgrid.verify import batches, pixel_steps_of, read_claims
 
@@ -100,10 +100,10 @@ class Verifier:
                     batch = [claims[place] for place in places]
                     yield from self.verify(batch, watch, device=device).result()
         finally:
-            watch.cancelled = True  # A caller that stopped reading waits for nothing.
+            watch.cancelled = True  # The caller has stopped reading.
 
     def start_film(self, entry: Entry) -> Future[Film]:
-        """Have a picture painted again between two runs, and what is seen at each step kept."""
+        """Paint a picture again between two runs, and keep the previews of its steps."""
         from seedgrid.export.film import paint_film
 
         placement = replace(self._engine.placement, previews=True)
@@ -113,12 +113,12 @@ class Verifier:
         )
 
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
-        """Test between two runs whether the lock holds for recipes like this one.
+        """Probe between two runs whether the lock holds for recipes like this one.
 
-        It makes way as soon as somebody wants to paint.
+        It is cancelled when a run is submitted.
 
         Returns:
-            None where the backend cannot tell; `RunCancelled` where it made way.
+            The report; None if the backend has no probe. Raises `RunCancelled` if cancelled.
 
         Raises:
             RunError: `engine_closed`.
@@ -127,12 +127,12 @@ class Verifier:
         return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
-        """Test whether the lock holds for what a request would give, and wait for the answer.
+        """Probe whether the lock holds for a request's recipe, and wait for the report.
 
-        A width that was left open is the model's own, whatever was found before.
+        An open width is the model's own, whatever earlier probes found.
 
         Raises:
-            SeedGridError: As `Studio.resolve`; `run_unexpected` where the backend cannot tell.
+            SeedGridError: As `Studio.resolve`; `run_unexpected` if the backend has no probe.
         """
         recipe = resolve(request, self._card(request.model))[0]
         try:
@@ -144,11 +144,11 @@ class Verifier:
         return report
 
     def stop_probing(self) -> None:
-        """Stop the probe that goes on or waits, if there is one."""
+        """Cancel the probe that runs or waits, if any."""
         self._probe_watch.cancelled = True
 
     def try_portable(self, model: str | None) -> Future[PortableTrial]:
-        """Find out between two runs how portable arithmetic is computed here, and its cost.
+        """Measure portable arithmetic on this machine between two runs.
 
         Raises:
             ModelError: The model cannot be read.
@@ -157,7 +157,7 @@ class Verifier:
         request = Request(prompt="a picture", seeds=(0,), portable=True)
         (recipe,) = resolve(request, self._card(model))
         trial = self._trials.get(recipe.model.id)
-        if trial is None or trial.done():  # Others who ask meanwhile wait for the same one.
+        if trial is None or trial.done():  # Concurrent callers wait for the same one.
             trial = self._trials[recipe.model.id] = self._engine.submit_task(
                 lambda backend: backend.try_portable(recipe, self._placement)
             )
