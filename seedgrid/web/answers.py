@@ -1,4 +1,4 @@
-"""make_answers: what answers the page, put together for a studio. Nothing runs or loads yet.
+"""make_answers: the objects whose methods answer the page, for a studio.
 
 answers = make_answers(studio)
 """
@@ -23,7 +23,7 @@ from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What answers the page: its actions, and what the web server's own addresses need."""
+    """The objects whose methods answer the page, and what other routes need."""
 
     studio: Studio
     libraries: Libraries
@@ -35,7 +35,7 @@ class Answers:
     selected: Selected
 
     def on_stop(self, kept: Kept) -> PageUpdate:
-        """Stop what a visitor paints and verifies; who follows it sees it end."""
+        """Stop a visitor's run and verifications; their streams end."""
         state = read_page_state(kept)
         self.handlers.stop(state)
         self.checks.stop(state.visitor)
@@ -47,7 +47,7 @@ def make_answers(
     libraries: Libraries | None = None,
     bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
 ) -> Answers:
-    """Put together what answers the page."""
+    """Make the objects for a studio; nothing runs or loads yet."""
     libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
     snapshots = Snapshots(studio, libraries)
     handlers = Handlers(studio, snapshots)
@@ -64,9 +64,9 @@ def make_answers(
 
 
 def starting_suffixes(studio: Studio) -> tuple[str, ...]:
-    """What the four variations begin with: where the model shines, or the guide's."""
+    """The default variations: the model's own, or the guide's."""
     try:
         found = studio.card().suffixes
-    except SeedGridError:  # The page opens all the same, and says what is wrong with the model.
+    except SeedGridError:  # The page opens anyway and says what is wrong.
         return GUIDE_SUFFIXES
     return found if len(found) == len(GUIDE_SUFFIXES) else GUIDE_SUFFIXES

@@ -6,7 +6,7 @@
 
 `/grid` and `/refine` return the PNG files, byte for byte, and a record of each (`picture_record`);
 iterating over a job yields them as they finish. `job.cancel()` stops the run within a step. The
-parameters of `/grid` come from core/fields.py. Everything else on the page is private.
+parameters of `/grid` come from core/fields.py. All other routes of the page are private.
 """
 
 import inspect
@@ -68,7 +68,7 @@ LoRAs are named in the prompt; only a line of a refinement can change their stre
 
 
 class Api:
-    """The public functions; their parameters are what API users write."""
+    """The public functions, with the parameters of the API."""
 
     def __init__(self, answers: Answers, copies: Path) -> None:
         self._studio = answers.studio
@@ -99,12 +99,12 @@ class Api:
         """Vary the words or settings of a picture on its own seed, so that its composition stays.
 
         Args:
-            picture_id: The `id` of a record that /grid or /refine gave.
+            picture_id: The `id` of a record from /grid or /refine.
             vary: One picture each: what to append to its prompt, or a setting, as in
                 "guidance 3" or "scheduler Euler a"; four example suffixes by default.
-            hold: The share of its steps that are the picture's own, 0 to 0.8: its composition.
-            only: A picture that is white where it may change; every other pixel stays.
-            feather: Over how many pixels, inside that, new and old are mixed.
+            hold: The share of first steps, 0 to 0.8, taken from the picture: its composition.
+            only: A mask, white where the picture may change; every other pixel stays.
+            feather: Over how many pixels, inside the mask, new and old are mixed.
             request: Who asks; Gradio fills it in.
 
         Yields:
@@ -178,14 +178,14 @@ class Api:
             return await self._file_work.do(address, lambda: file_record(path))
 
     def _options(self, request: gr.Request | None) -> RunOptions:
-        """Identify the caller: the queue takes turns between programs as between visitors."""
+        """Return the options of a caller's run: owner, address and library."""
         address = network_of(request.client.host if request and request.client else None)
         who = (request.session_hash if request else None) or address
         library = self._libraries.of_programs(address)
         return RunOptions(owner=f"api-{who}" if who else "api", address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
-        """Return the path of an upload, and keep it for another hour: equal uploads share one file.
+        """Return the path of an upload and keep it for another hour.
 
         Raises:
             gr.Error: It is no upload, or has expired.
@@ -198,7 +198,7 @@ class Api:
         return Path(path)
 
     async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
-        """Start a run and follow it; it is stopped if the client disconnects before its end."""
+        """Start a run and yield its pictures; it is cancelled if the client disconnects."""
         shown: dict[int, gr.FileData] = {}
         progress = gr.Progress()
         with _errors_of_gradio():
@@ -214,12 +214,12 @@ class Api:
                         for cell in new:
                             shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
                         yield _so_far(run, shown)
-            run.given()  # Raises if it was stopped, or gave no picture.
+            run.given()  # Raises if it was cancelled or failed.
             if run.missed:
                 yield _so_far(run, shown)
 
     def _copy(self, entry: Entry) -> gr.FileData:
-        """A copy that Gradio may serve, byte for byte; it goes after an hour."""
+        """A byte-identical copy for Gradio to serve; it is deleted after an hour."""
         copy = self._copies / new_id() / f"{entry.id}.png"
         copy.parent.mkdir(parents=True)
         shutil.copyfile(entry.path, copy)
@@ -234,11 +234,11 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
     "grid": tuple(row.name for row in GRID_FIELDS),
     **{each.__name__: _names(each) for each in (Api.refine, Api.verify, Api.recipe)},
 }
-"""The names of what each endpoint takes, by its name, in their order."""
+"""The parameter names of each endpoint, in order."""
 
 
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
-    """Make the functions endpoints of a server."""
+    """Add the functions to a server as Gradio endpoints."""
     api = Api(answers, copies)
     grid = _as_gradio_reads(api.grid, _grid_parameters(), _grid_docstring())
     refine = _as_gradio_reads(api.refine, inspect.signature(api.refine).parameters.values())
@@ -251,7 +251,7 @@ def _as_gradio_reads(
     parameters: Iterable[inspect.Parameter],
     words: str | None = None,
 ) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Return a function with these parameters, and the type of what it yields, for Gradio."""
+    """Return a function with the signature and documentation that Gradio shows."""
 
     @wraps(function)
     async def answer(*args: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
@@ -267,7 +267,7 @@ def _as_gradio_reads(
 
 
 def _grid_parameters() -> Iterator[inspect.Parameter]:
-    """Yield the parameters of `/grid`, from the table."""
+    """Yield the parameters of `/grid`, from its fields."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for row in GRID_FIELDS:
         is_plain = row.name == "prompt" or row.value_type is bool
@@ -289,15 +289,15 @@ def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
 
 
 def default_of(row: Field) -> str | bool | None:
-    """Return what a parameter is when it is left out; None leaves it to the model's card."""
+    """Return the default of a parameter; None leaves it to the model's card."""
     return row.default or (False if row.value_type is bool else None)
 
 
 def read_grid(arguments: Mapping[str, Any]) -> Request:
-    """Read what `/grid` is told; a text is read as the page's fields are.
+    """Read the arguments of `/grid`; texts are read as the page's fields are.
 
     Raises:
-        InputError: `call_wrong` for another kind of value, or what a field cannot be.
+        InputError: `call_wrong` for a value of another type; or as the field.
     """
     for row in GRID_FIELDS:
         number = (int,) if row.value_type is float else ()
@@ -318,7 +318,7 @@ def _check_kind(name: str, value: object, *kinds: type) -> None:
 
 @contextmanager
 def _errors_of_gradio() -> Iterator[None]:
-    """Say what hinders in the way that Gradio tells a program."""
+    """Raise our errors as Gradio's, which it sends to programs."""
     try:
         yield
     except SeedGridError as error:
@@ -326,7 +326,7 @@ def _errors_of_gradio() -> Iterator[None]:
 
 
 def _progress_text(event: Event, run: Run) -> str:
-    """Return how far a run is, in a few English words."""
+    """Return a run's progress in a few English words."""
     done = f"{len(run.finished)} of {len(run.jobs)} done"
     match event:
         case Queued():
@@ -342,7 +342,7 @@ def _progress_text(event: Event, run: Run) -> str:
 
 
 def picture_record(entry: Entry, run: Run) -> dict[str, Any]:
-    """Return what is answered of a picture, as plain data; also which others came to nothing."""
+    """Return the record of a picture as plain data, with the run's notices and failures."""
     missed = (
         Notice("seed_missed", seed=run.jobs[cell].recipe.seed, reason=str(error))
         for cell, error in sorted(run.missed.items())

@@ -1,7 +1,6 @@
-"""Put studio and page together and serve them: for `app.py`, `seedgrid ui` and a Space alike.
+"""Builds studio and server and serves the page: for `app.py`, `seedgrid ui` and Spaces.
 
-torch is imported by the engine's own thread, after the server answers. Nothing is built when this
-module is imported.
+The engine's thread imports torch after the server answers.
 """
 
 import atexit
@@ -28,7 +27,7 @@ from seedgrid.core.variables import (
 )
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
-# Uvicorn would believe whatever a peer on this machine says of where it comes from.
+# Uvicorn's default trusts the forwarded addresses of every process on this machine.
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
@@ -58,17 +57,17 @@ logger = logging.getLogger("seedgrid")
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
 _MAX_THREADS: Final = 400
-"""How many calls of programs Gradio's queue lets in at once, those that wait too."""
+"""Maximum number of API calls in Gradio's queue, waiting ones included."""
 _NUM_SESSIONS: Final = 64
-"""So many sessions of programs Gradio keeps values of."""
+"""Maximum number of API sessions that Gradio keeps."""
 _POLL_S: Final = 0.5
 _MCP_UNTIL: Final = 2
 _EXIT_LOST: Final = 70
-"""Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
+"""The exit code when the engine is lost: EX_SOFTWARE of sysexits.h."""
 _TELL_S: Final = 3.0
-"""Open pages and `/healthz` say for so long that the engine is lost, before the process ends."""
+"""How long pages and `/healthz` say that the engine is lost, before the process ends."""
 _FILE_WORK_TOGETHER: Final = 64
-"""How many pieces of work with files strangers may have waiting or going on together."""
+"""Maximum number of file tasks of all visitors together."""
 
 
 def main(
@@ -88,13 +87,13 @@ def main(
         library: As in `Studio`.
         host: The address to listen on.
         port: 0 takes a free one; the next free one is taken when this one is in use.
-        lang: One of `locales/`, for example `"ko"`; `"auto"` leaves it to the browser.
+        lang: A language of `locales/`, for example `"ko"`; `"auto"` follows the browser.
         backend: What paints; diffusers by default, a fake one in tests.
-        cluster: Where it paints: `local`, `auto` or `ray://HOST:PORT`; in this process by default.
+        cluster: A Ray cluster: `local`, `auto` or `ray://HOST:PORT`; none by default.
 
     Raises:
-        InputError: The host, the port, the language or the cluster cannot be.
-        RunError: The cluster cannot be used.
+        InputError: The host, the port, the language or the cluster is not valid.
+        RunError: The cluster cannot be reached.
     """
     if lang not in languages():
         choices = ", ".join(languages())
@@ -246,7 +245,7 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
 
 
 def _lent(installed: Backend) -> Backend:
-    """Return what paints on a Space: on ZeroGPU a GPU that is lent, elsewhere this process."""
+    """Return the backend of a public page: ZeroGPU's on such a Space, else the given one."""
     if not is_zero_gpu():
         return installed
     from seedgrid.diffusion.away.backend import AwayBackend
@@ -256,7 +255,7 @@ def _lent(installed: Backend) -> Backend:
 
 
 def _spread(installed: Backend, cluster: str) -> ManyPainters:
-    """Return what paints on a cluster, after connecting to it."""
+    """Connect to a cluster and return its backend."""
     from seedgrid.diffusion.away import ray_node
 
     say(f"The cluster is at ray://{ray_node.connect(cluster)}")
@@ -286,9 +285,9 @@ def _make_studio(
 
 
 def _make_site(host: str | None = None, language: str | None = None) -> Site:
-    """Give Gradio a folder of this program's own for uploads; what lies there goes after an hour.
+    """Give Gradio an upload folder of this process; files in it are deleted after an hour.
 
-    Before the server is put together: Gradio asks once where it is.
+    Gradio reads the folder's name once, so this comes before the server is made.
     """
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")

@@ -1,7 +1,4 @@
-"""The words of the page: for its scripts, for Gradio's labels, and for what is said from Python.
-
-Knows no component. The words themselves are data: `seedgrid/locales/`.
-"""
+"""The page's words in each language; the words themselves are data in `seedgrid/locales/`."""
 
 from collections.abc import Mapping
 
@@ -10,10 +7,7 @@ from seedgrid.locales import ENGLISH, Locale, english, locales
 
 
 def say(key: str, language: str) -> str:
-    """Return a word of the page in a language; in English where it is not translated yet.
-
-    An empty text when there is no such word, as of a name.
-    """
+    """Return a word of the page in a language, else in English; empty if there is none."""
     return locales()[language].words.get(key) or english().words.get(key, "")
 
 
@@ -23,9 +17,9 @@ def page_texts(language: str) -> dict[str, str]:
 
 
 def words_of(language: str) -> dict[str, str]:
-    """Return the words of the page's document, with a sentence on what each field does.
+    """Return the words of the page's document, with a description of each field.
 
-    The sentence says also where a field does not simply change pictures.
+    The description also says whether the field changes pixels or bits.
     """
     locale = locales()[language]
     words = {**english().words, **locale.words}
@@ -40,10 +34,10 @@ def words_of(language: str) -> dict[str, str]:
 
 
 def choose_language(*wishes: str | None) -> str:
-    """Return the first language of ours among the wishes, English otherwise.
+    """Return the first available language of the wishes, else English.
 
     Args:
-        wishes: Language tags or `Accept-Language` headers, the strongest wish first.
+        wishes: Language tags or `Accept-Language` headers, the preferred one first.
     """
     for wish in wishes:
         for tag in (wish or "").split(","):

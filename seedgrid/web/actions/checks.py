@@ -1,6 +1,6 @@
-"""Verify on the page: run a picture's recipe again, tell how far it is, and give the verdict.
+"""The Verify button: paints a picture again, streams the progress, and gives the verdict.
 
-The work is lent to the engine's own thread between two runs. Knows no component.
+It is a task on the engine's thread, between two runs.
 """
 
 from collections.abc import AsyncIterator
@@ -23,18 +23,18 @@ from seedgrid.web.state.visitor_libraries import Libraries
 
 
 class Checks:
-    """The answers of the Verify button. Safe from any thread."""
+    """Handlers of the Verify button. Safe to use from any thread."""
 
     def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
         self._studio = studio
         self._libraries = libraries
         self._file_work = file_work
-        self._going: set[tuple[str, StepWatch]] = set()  # whose they are
+        self._going: set[tuple[str, StepWatch]] = set()  # with the visitor
 
     async def on_verify(
         self, picture_id: Id, kept: Kept, address: Address = ""
     ) -> AsyncIterator[PageUpdate]:
-        """Verify a picture: first how far it is, at the end the verdict. No thread waits for it."""
+        """Verify a picture: yields the progress, at the end the verdict."""
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
@@ -50,7 +50,7 @@ class Checks:
             yield PageUpdate(verdict=base | wrong)
 
     def stop(self, visitor: str) -> None:
-        """Stop what a visitor has verified, waiting or working; all who follow it are told."""
+        """Cancel a visitor's verifications."""
         for owner, watch in tuple(self._going):
             if owner == visitor:
                 watch.stop()

@@ -1,6 +1,6 @@
-"""Following: how the run of a page goes, told while it goes on. Who listens holds no thread.
+"""Following: streams the progress of a page's run to its browser, without holding a thread.
 
-Knows no component. A run belongs to the engine: a listener who leaves loses nothing.
+A run belongs to the engine: it goes on when the browser disconnects.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 _POLL_S: Final = 0.2
 _IDLE_S: Final = 5.0
 _LOOK_S: Final = 0.1
-"""Previews come no faster than one can look: a browser draws them on the processors that paint."""
+"""Minimum time between previews: drawing them takes processor time from painting."""
 
 
 class Following:
-    """Tells browsers how their runs go. Safe on any event loop."""
+    """Streams progress to browsers. Safe on any event loop."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
         self._studio = studio
         self._snapshots = snapshots
 
     async def follow(self, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
-        """Tell how this browser's run goes, until it ends; without one, how the model loads."""
+        """Yield the progress of this browser's run until it ends, else of the model's loading."""
         state = read_page_state(kept)
         try:
             snapshot = await to_thread.run_sync(self._snapshots.of, state)
@@ -93,11 +93,11 @@ class Following:
     async def portable_news(
         self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
     ) -> AsyncGenerator[PageUpdate, None]:
-        """Tell what portable pictures cost on this machine, once a trial has found out."""
+        """Yield what portable pictures cost on this machine, after a trial."""
         try:
             future = self._studio.verifier.try_portable(model)
             yield PageUpdate(portable={"key": "portable_trying", "data": {}})
-            # Others may wait for it too.
+            # Other streams may wait for it too.
             trial = await asyncio.shield(asyncio.wrap_future(future))
         except SeedGridError:  # Generate says what is wrong with the model.
             return
@@ -106,7 +106,7 @@ class Following:
 
 
 class _Told:
-    """What one listener was told of a run."""
+    """What was sent of a run to one browser."""
 
     def __init__(self, snapshots: Snapshots, state: PageState, run: Run) -> None:
         self._snapshots = snapshots
@@ -125,17 +125,17 @@ class _Told:
         return events
 
     def waits_for(self, studio: Studio) -> bool:
-        """Tell whether the run waits while a model is loaded ahead of need: its own, mostly."""
+        """Tell whether the run waits while the engine still loads its first model."""
         return self._is_queued and studio.engine.warmth.state == "loading"
 
     def beside(self, warmth: Warmth) -> PageUpdate:
-        """Return what there is to say while nothing happens to the run itself."""
+        """Return the update while the run itself has no news: the loading progress."""
         if not self._is_queued or warmth.state != "loading":
             return PageUpdate()
         return PageUpdate(status=stage.say_loading(self._state.epoch, warmth))
 
     def after(self, events: Sequence[Event]) -> PageUpdate:
-        """Return what a page shows then; where the library refuses, what the run knows itself."""
+        """Return the update after events; if the library refuses, only what the run knows."""
         for event in events:
             stage.note_step(self._steps, event)
         try:
@@ -148,7 +148,7 @@ class _Told:
             return PageUpdate(stage=shown if is_shown else None, status=status)
 
     def _looked_up(self, events: Sequence[Event]) -> PageUpdate:
-        """Look into the library, but not at every step."""
+        """Return the update; the library is not read at every step."""
         if self._snapshot is None or _changes_rail(self._run, events):
             self._snapshot = self._snapshots.of(self._state)
             self._rail = self._snapshot.rail()
@@ -157,18 +157,18 @@ class _Told:
 
 
 async def _look(run: Run, changed: asyncio.Event) -> None:
-    """Let a moment pass, unless there are more finished pictures, or the end."""
+    """Wait for `_LOOK_S`, or until another picture is finished or the run ends."""
     num_finished = len(run.finished)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LOOK_S):
             while not run.has_ended and len(run.finished) == num_finished:
                 await changed.wait()
                 changed.clear()
-    changed.set()  # Whatever was heard meanwhile is still to be told.
+    changed.set()  # Its events have not been sent.
 
 
 def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
-    """Whether the rail shows something new; the last pictures come with the end of the run."""
+    """Whether the rail changes; the last pictures are shown with the end of the run."""
     if any(isinstance(event, Terminal) for event in events):
         return True
     has_finished = any(isinstance(event, Finished) for event in events)

@@ -1,6 +1,6 @@
-"""What was typed into the page's fields, read into a request. Empty fields stay open.
+"""Reads the page's fields into a request. Empty fields stay open.
 
-Knows nothing of models; values are checked by `request.resolve`.
+Values are checked by `request.resolve`.
 """
 
 from base64 import b64decode
@@ -21,11 +21,11 @@ from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
-"""The page has so many fields; a payload with more is nobody's click."""
+"""Number of variation fields on the page."""
 
 
 def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
-    """Make a class of what fields show: a switch is a bool, everything else is a text."""
+    """Make a class of the fields' values: a switch is a bool, everything else a text."""
     texts = [
         (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
     ]
@@ -39,20 +39,20 @@ _ON_CARD: Any = _texts(_PLACED)
 
 @dataclass(frozen=True, kw_only=True)
 class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
-    """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed."""
+    """The values of the page's fields (`core.fields.ON_PAGE`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
-    """What a round around the picked picture is told, and where it is to be computed.
+    """The values for a round from the picked picture, and where to compute it.
 
     Attributes:
-        vary: What is appended to its prompt, a field each.
-        upscaler: The network that makes a large final, by its name; empty for the model itself.
-        hold: The share of its steps that are the picture's own, in a refinement.
-        only: A mask of what may change in it, white on black: a PNG in base64; empty for all.
+        vary: The variations, one for each field.
+        upscaler: The name of the network for a large final; empty for the model itself.
+        hold: The share of steps that are taken from the picture, in a refinement.
+        only: The mask of what may change, white on black: a PNG in base64; empty for all.
         feather: Over how many pixels, inside the mask's edge, new and old are mixed.
-        also: Other pictures that are refined in the same round, a row of variations each.
+        also: Other pictures to refine in the same round, a row of variations each.
     """
 
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
@@ -64,13 +64,13 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
 
 
 def read_request(payload: FormPayload) -> Request:
-    """Read the fields that make a picture what it is."""
+    """Read the fields of a recipe into a request."""
     settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(payload))
     return Request(**settings)
 
 
 def read_what_can_be(payload: FormPayload) -> Request:
-    """Read the fields of which something can be made; the others stay open, as nothing was said."""
+    """Read the valid fields into a request; invalid ones stay open."""
     settings: dict[str, Any] = {"prompt": ""}
     for row in ON_PAGE:
         if row.belongs == "recipe":
@@ -80,12 +80,12 @@ def read_what_can_be(payload: FormPayload) -> Request:
 
 
 def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
-    """Return what the fields change of the studio's placement: where it is to be computed."""
+    """Return the attributes of the studio's placement that the fields change."""
     return read_fields(_PLACED, vars(payload))
 
 
 def read_region(payload: RoundPayload) -> dict[str, Any]:
-    """Return where a refinement may change its picture; nothing where no mask was painted.
+    """Return the mask and feather of a refinement; empty without a mask.
 
     Raises:
         PictureError: `start_unreadable`, `picture_large`.
@@ -102,9 +102,9 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(
     payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the prompt and those that are to be painted beside it, each once.
+    """Return the prompt and the further prompts, each once, with lists and choices expanded.
 
-    `opened` opens the lists that prompts name.
+    `opened` fills in the lists that prompts name.
     """
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
     typed = opened([payload.prompt, *more])

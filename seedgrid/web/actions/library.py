@@ -1,7 +1,6 @@
-"""The library on the page: browse, search, open, take in, and links.
+"""Handlers of the library: browse, search, open, notes, and dropped files.
 
-What is done to several pictures at once is selected.py. Works and pictures come in pages, newest
-first. Knows no component; opening a picture shows its place in its work through a `Snapshot`.
+Actions on several pictures at once are in selected.py. Works and pictures come in pages.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 
 
 class Query(Value):
-    """What the library page asks for; what is empty does not matter.
+    """A search in the library; empty conditions are ignored.
 
     Attributes:
-        number: Counts the questions of one page; an answer names its own.
-        after: Where the next page goes on.
+        number: Counts the searches of a page; the answer repeats it.
+        after: Where the next page begins.
         since: The first day, `"2026-11-20"`.
         until: The day after the last one.
-        tag: Only pictures with it.
+        tag: Only pictures with this tag.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -69,12 +68,12 @@ class Query(Value):
 
     @property
     def is_open(self) -> bool:
-        """Whether it asks for all works."""
+        """Whether it has no condition, and so lists all works."""
         return self == Query(number=self.number, sort=self.sort, after=self.after)
 
 
 class LibraryActions:
-    """The answers of the library page. Safe from any thread."""
+    """Handlers of the library. Safe to use from any thread."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
         self._studio = studio
@@ -82,7 +81,7 @@ class LibraryActions:
 
     @says_what_hinders
     def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Answer a question of the library page."""
+        """Search the library."""
         library, find = self._snapshots.look(kept).library, _works if asked.is_open else _pictures
         return PageUpdate(library=find(library, asked))
 
@@ -94,7 +93,7 @@ class LibraryActions:
 
     @says_what_hinders
     def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Go on from a picture of the opening page: all of them come into the library first."""
+        """Go on from an opening picture, after adding all of them to the library."""
         snapshot = self._snapshots.look(kept)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
@@ -104,7 +103,7 @@ class LibraryActions:
             return PageUpdate()
         update = _show(snapshot, entry)
         place = update.place or {}
-        # The four are no table of prompts: the fields begin with the picture that was clicked.
+        # The fields show the clicked picture's prompt alone, and four seeds from its own.
         seed = entry.recipe.seed
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
@@ -127,7 +126,7 @@ class LibraryActions:
     def on_drop(
         self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
     ) -> PageUpdate:
-        """Take in dropped files: ours are kept and opened, others fill in the fields."""
+        """Import dropped files: SeedGrid's are kept and opened, others fill in the fields."""
         snapshot = self._snapshots.look(kept, address)
         try:
             taken = [
@@ -136,7 +135,7 @@ class LibraryActions:
             ]
             is_bundle = any(file.lower().endswith(".zip") for file in files)
             if taken and not is_bundle and all(_is_plain(each) for each in taken):
-                # It holds no recipe: it is kept to begin others from.
+                # It holds no recipe: it becomes the start.
                 start = self._studio.take_start(Path(files[-1]), snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
@@ -163,7 +162,7 @@ class LibraryActions:
     def _bring_back(
         self, work: Sequence[WorkPicture], snapshot: Snapshot, address: str
     ) -> PageUpdate:
-        """Have the pictures of a poster painted, and show its first round."""
+        """Paint the missing pictures of a poster, and show its work."""
         options = RunOptions(
             owner=snapshot.state.visitor, address=address, library=snapshot.library
         )
@@ -178,7 +177,7 @@ class LibraryActions:
     def _filled(self, imported: Imported) -> PageUpdate:
         """Fill in the words and seeds of another tool's picture.
 
-        Its other settings were chosen for its model, which is another one: they are offered.
+        Its other settings were made for another model: they are offered, not filled in.
         """
         fitting = fit(imported, self._studio.card())
         asked = fitting.request
@@ -203,19 +202,19 @@ class LibraryActions:
 
 
 def _is_plain(taken: Taken) -> bool:
-    """Tell whether a file is a picture that says nothing of how it was made."""
+    """Tell whether a file is a picture without a recipe or known settings."""
     return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 
 def _held_line(reason: Notice, prompt: str) -> list[str]:
-    """Return the variation that changes the words after held steps, where it only adds some."""
+    """Return the variation that adds words after held steps, if words were added."""
     if reason.code != "import_hold" or not str(reason.data["words"]).startswith(prompt):
         return []
     return [f"hold {reason.data['hold']}, {str(reason.data['words'])[len(prompt) :].lstrip(', ')}"]
 
 
 def _known_by_pixels(taken: Taken, library: Library) -> Taken:
-    """Find a picture whose text was removed: perhaps the library has its very pixels."""
+    """Find a picture without a recipe by its pixels in the library."""
     if taken.error is None or taken.error.code != "picture_without_recipe":
         return taken
     try:
@@ -262,7 +261,7 @@ def _answer(
 
 
 def tags_of(library: Library) -> list[stage.Json]:
-    """Return the library's tags, the most used ones, as its script is told of them."""
+    """Return the library's most used tags as JSON."""
     found = library.collections()[:MAX_TAGS_SHOWN]
     return [{"tag": each.tag, "number": each.num_pictures} for each in found]
 

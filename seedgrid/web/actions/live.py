@@ -1,8 +1,8 @@
-"""Live: the words as they stand are painted while one types. Values in, values out.
+"""Live: the current words are painted while the artist types.
 
-A question is an ordinary click's, with a number; its run is live (`Engine.submit`), so it keeps
-nothing. What is shown is kept by the click itself, which finds the pictures in the engine's memory.
-Who hangs up stops the run within a step.
+A live request has the data of a click and a number. Its run is live (`Engine.submit`) and saves
+nothing; a click then keeps the pictures, which it finds in the engine's memory. A client that
+disconnects stops the run within a step.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -25,12 +25,12 @@ from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 Number = Annotated[int, Body(ge=0)]
-"""Counts the questions of one page; each answer names its own."""
+"""Counts the live requests of a page; the answer repeats it."""
 _BUSY: frozenset[str] = frozenset({"too_many_runs", "too_many_here", "queue_full"})
 
 
 class Live:
-    """Answers live questions. Safe on any event loop."""
+    """Handlers of live requests. Safe on any event loop."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots, handlers: Handlers) -> None:
         self._studio = studio
@@ -73,7 +73,7 @@ class Live:
             is_busy = error.code in _BUSY
             yield _said(number, "live_paused_queue") if is_busy else _refused(number, error)
             return
-        async with aclosing(followed(run)) as news:  # each picture when it is ready
+        async with aclosing(followed(run)) as news:  # Each picture as it is finished.
             async for events in news:
                 if any(isinstance(event, Finished | Missed) for event in events):
                     shown = stage.stage_of_live(state.epoch, run)
@@ -85,7 +85,7 @@ class Live:
 def _ended(number: int, run: Run) -> PageUpdate:
     try:
         run.given()
-    except RunCancelled:  # Another page of this visitor asked something newer.
+    except RunCancelled:  # A newer live request of this visitor replaced it.
         return _said(number, "live_paused_queue")
     except SeedGridError as error:
         return _refused(number, error)
@@ -93,7 +93,7 @@ def _ended(number: int, run: Run) -> PageUpdate:
 
 
 def _refused(number: int, error: SeedGridError) -> PageUpdate:
-    """Say what hinders, at no field: it may be a word that is half typed."""
+    """Return an error without its field: the words may be half typed."""
     sentence = stage.complain(0, error)
     return _said(number, sentence["key"], sentence["data"])
 

@@ -1,7 +1,7 @@
-"""What happens on each click, key and load: values in, values out. Knows no component.
+"""Handlers of the page's clicks, keys and loads.
 
-A handler has the studio start a run, or moves to another place in the tree, and shows the page;
-following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
+A handler starts a run or moves to another place in the tree, and returns the page. following.py
+then streams the run's progress. Runs belong to the engine: a closed tab loses nothing.
 """
 
 from collections.abc import Callable
@@ -39,15 +39,15 @@ from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
 
 NUM_LIVE: Final = 4
-"""Live follows no more pictures than this at a time."""
+"""Maximum number of pictures of a live run."""
 _AT_ONCE_S: Final = 0.1
-"""How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
+"""How long a click waits for pictures that the library already has."""
 _NOISE_S: Final = 0.02
-"""How much longer it waits for the noise, which comes first of all, to show it with the answer."""
+"""How much longer it waits for the noise previews, to send them with the answer."""
 
 
 class Handlers(Following):
-    """The page's answers. Safe from any thread: all state is in the page state and the library."""
+    """Handlers of the page. Safe to use from any thread: it keeps no state."""
 
     @says_what_hinders
     def on_load(
@@ -61,8 +61,8 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Open the page at its address, or where this browser left it.
 
-        `place` is a round or a picture, `link` the query of a link, as far as it is ours. `start`
-        asks for the page before the first grid, `offer` what fills empty settings.
+        `place` is the id of a round or a picture, `link` the query of a link. `start` asks for the
+        page before the first grid, `offer` for the settings' lists and defaults.
         """
         snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
         shown = self._arrived(snapshot, place, link, is_start=start)
@@ -83,7 +83,7 @@ class Handlers(Following):
         return (snapshot if is_somewhere and not is_start else snapshot.begun_anew()).show()
 
     def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
-        """Fill in what a link asks for: a click must say that it is wanted."""
+        """Fill in the fields from a link; it paints nothing before a click."""
         empty = snapshot.begun_anew()
         try:
             request = read_link(link)
@@ -102,7 +102,7 @@ class Handlers(Following):
     def start_grid(
         self, snapshot: Snapshot, fields: FormPayload, address: str, *, live: bool = False
     ) -> Run:
-        """Have the studio start what the fields say."""
+        """Start the run that the fields describe."""
         request = read_request(fields)
         prompts = read_prompts(fields, request, self._studio.with_lists)
         num_pictures = len(prompts) * len(request.seeds)
@@ -122,7 +122,7 @@ class Handlers(Following):
     def start_refine(
         self, snapshot: Snapshot, around: RoundPayload, address: str, *, live: bool = False
     ) -> Run | None:
-        """Have the studio refine the picked picture, if there is one."""
+        """Start the refinement of the picked picture, if there is one."""
         picked, options = snapshot.picked(), self._options(snapshot, around, address)
         if picked is None:
             return None
@@ -137,7 +137,7 @@ class Handlers(Following):
     def on_variations(
         self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
-        """Start a round around the picked picture's noise: its words stay as they are."""
+        """Start a round with other noise mixed into the picked picture's."""
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(around, kept, address, start)
 
@@ -145,7 +145,7 @@ class Handlers(Following):
     def on_final(
         self, scale: int, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
-        """Start the large finals of the picked picture; a network is named, never a path."""
+        """Start the large finals of the picked picture; a network is given by name only."""
         named = around.upscaler
         network = find_upscaler(named).id if named else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
@@ -153,7 +153,7 @@ class Handlers(Following):
 
     @says_what_hinders
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
-        """Make the round on the stage once more, though the library remembers its pictures."""
+        """Compute the round on the stage once more, and compare."""
         snapshot = self._snapshots.look(kept, address)
         if snapshot.round is None:
             return PageUpdate()
@@ -162,7 +162,7 @@ class Handlers(Following):
         return self._show_run(snapshot, run)
 
     def stop(self, state: PageState) -> None:
-        """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
+        """Cancel this browser's run, if it is this visitor's own."""
         run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
@@ -170,7 +170,7 @@ class Handlers(Following):
     def on_queue(
         self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
-        """Say what else of this visitor's is painted or waits; stop one of those before."""
+        """Return this visitor's other runs, after cancelling the run `stopped`, if given."""
         snapshot = self._snapshots.look(kept)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
@@ -178,7 +178,7 @@ class Handlers(Following):
         return PageUpdate(queue=snapshot.queue())
 
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
-        """Put a picture into the card; without one, the parent of the round if it has any."""
+        """Show a picture in the card; without an id, the parent of the round, if any."""
         return self._show_card(
             kept, lambda snapshot: snapshot.find(picture_id or snapshot.parent_of_stage)
         )
@@ -192,7 +192,7 @@ class Handlers(Following):
 
     @says_what_hinders
     def on_back(self, kept: Kept) -> PageUpdate:
-        """Go to the round before, with the picture picked that was gone on from."""
+        """Go to the parent's round, with the parent picked."""
         snapshot = self._snapshots.look(kept)
         parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
@@ -202,7 +202,7 @@ class Handlers(Following):
     def on_favourite(
         self, picture_id: Id, favourite: Annotated[bool, Body()], kept: Kept
     ) -> PageUpdate:
-        """Mark a picture as a favourite, or not."""
+        """Mark or unmark a favourite."""
         return self._show_card(
             kept, lambda snapshot: snapshot.library.set_favourite(picture_id or "", favourite)
         )
@@ -210,12 +210,9 @@ class Handlers(Following):
     def advise(
         self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
     ) -> PageUpdate:
-        """Say at the fields what is to know of them before anything is painted.
-
-        And how long four such pictures take: whether Live can follow them.
-        """
+        """Return notices at the fields, and how long four such pictures take, for Live."""
         request = read_what_can_be(fields)
-        one = replace(request, prompt="a picture", seeds=(0,))  # Any words take as long.
+        one = replace(request, prompt="a picture", seeds=(0,))  # The words do not change the time.
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=language)
             took_s = self._studio.took_s(one, NUM_LIVE)
@@ -230,11 +227,11 @@ class Handlers(Following):
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
         language: Language = ENGLISH,
     ) -> PageUpdate:
-        """Say what the settings offer with a model."""
+        """Return the settings' lists and defaults with a model."""
         return PageUpdate(offer=offered(self._studio, model, language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
-        """Put a picture into the card, or say what hinders, which news of a run may cover."""
+        """Show a picture in the card, or an error in the status line."""
         state = read_page_state(kept)
         try:
             snapshot = self._snapshots.of(state)
@@ -245,7 +242,7 @@ class Handlers(Following):
     def _start_from_pick(
         self, around: RoundPayload, kept: object, address: str, start: Callable[..., Run]
     ) -> PageUpdate:
-        """Start a round that goes on from the picked picture, if there is one."""
+        """Start a round from the picked picture, if there is one."""
         snapshot = self._snapshots.look(kept, address)
         picked, options = snapshot.picked(), self._options(snapshot, around, address)
         if picked is None:
@@ -263,7 +260,7 @@ class Handlers(Following):
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
-        """Show the round that has just begun, finished where the library knew its pictures."""
+        """Show the new round, with the pictures that the library already had."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
@@ -278,9 +275,9 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
 
 
 def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
-    """Look at the place that an address names; None when this library does not have it.
+    """Return a snapshot at the id of a round or a picture; None if this library has neither.
 
-    It is a round, or a picture, which is then picked; the browser's own round may still be forming.
+    A picture is picked. The round may still be forming.
     """
     entry = snapshot.find(place)
     if entry is not None:
@@ -300,9 +297,6 @@ def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
 
 
 def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
-    """Return what is picked when one comes to a round.
-
-    The last of its pictures that was refined; where none was, the picture that it refines.
-    """
+    """Return the picture to pick in a round: its last refined one, else its parent."""
     refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
     return refined[-1] if refined else shown.parent_id

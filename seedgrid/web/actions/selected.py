@@ -1,8 +1,7 @@
-"""What is done to several pictures of the library at once: mark, throw away, take back.
+"""Actions on several pictures of the library at once: mark, tag, trash, restore.
 
-A card of the library is a picture, which may stand for all that are equal to it, or a whole work,
-which stands for all works alike. Each is named so, and what is done to it is done to all that it
-stands for. Knows no component.
+An item of the library is a picture, which may stand for all pictures equal to it, or a whole work,
+which stands for all equal works. An action applies to all that an item stands for.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_WORKS: Final = 200
 MAX_PICTURES: Final = 2000
-"""Named at once; the page takes a larger deletion back piece by piece."""
+"""In one request; the page splits larger restores."""
 
 WorkIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_WORKS)]
 PictureIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_PICTURES)]
@@ -49,10 +48,10 @@ class Chosen(Value):
 
 
 class Throw(Chosen):
-    """What goes into the trash or comes out of it.
+    """What to trash or restore.
 
     Attributes:
-        number: Counts the deletions of one page; an answer names its own.
+        number: Counts the deletions of a page; the answer repeats it.
     """
 
     trashed: bool
@@ -60,7 +59,7 @@ class Throw(Chosen):
 
 
 class Mark(Chosen):
-    """What is said of pictures; what is left open stays.
+    """Marks to change; None and empty leave them.
 
     Attributes:
         add: Tags to put on them.
@@ -73,7 +72,7 @@ class Mark(Chosen):
 
 
 class Selected:
-    """The answers of the library's selection. Safe from any thread."""
+    """Handlers of the library's selection. Safe to use from any thread."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -83,8 +82,8 @@ class Selected:
         """Put pictures and works into the trash, or take them out.
 
         Returns:
-            The ids of just those pictures that went in, so that one click gives them back: what
-            lay in the trash before stays there.
+            The ids of the pictures that were not in the trash before, so that undo restores only
+            those.
         """
         library = self._snapshots.look(kept).library
         ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
@@ -93,7 +92,7 @@ class Selected:
 
     @says_what_hinders
     def on_mark(self, asked: Annotated[Mark, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Mark pictures, and all those of works."""
+        """Mark pictures and all pictures of works."""
         library = self._snapshots.look(kept).library
         ids = [entry.id for entry in _named(library, asked)]
         if asked.favourite is not None:
@@ -104,7 +103,7 @@ class Selected:
 
 
 def _named(library: "Library", chosen: Chosen) -> "Sequence[Entry]":
-    """Return the pictures that are named, and all that they and the works stand for, each once."""
+    """Return the chosen pictures and all that the items stand for, each once."""
     works = {alike: None for work in chosen.works for alike in library.alike(work)}
     found = {entry.id: entry for work in works for entry in library.work(work)}
     found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}

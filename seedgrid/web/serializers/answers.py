@@ -1,4 +1,4 @@
-"""What the page is told: its parts as values, in one answer or piece by piece."""
+"""PageUpdate: the parts of the page that change, in one answer or in an event of a stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from seedgrid.web.state.page_state import PageState, next_epoch
 
 @dataclass(frozen=True, kw_only=True)
 class PageUpdate:
-    """What changes on the page; None leaves a part as it is.
+    """The parts of the page that change; None leaves a part as it is.
 
     Attributes:
-        state: Where the browser is then, for those who ask in this process: `place` tells it.
-        keyed: Whether addresses must say who asks, since the browser keeps no cookie.
-        offer: What the settings offer with a model.
-        place: Where the browser is then; told before what is shown there.
-        fields: What the fields shall show, by name, of a dropped picture or a link.
-        advice: What is to know of the fields before anything is painted.
-        library: What the library found, or did to pictures.
-        portable: What portable pictures cost here.
-        queue: What else of this visitor's is painted or waits.
-        live: How a live question was answered, by its number; or how long four pictures take.
+        state: The new page state, for callers in this process; browsers get it in `place`.
+        keyed: Whether addresses must name the visitor, since the browser keeps no cookie.
+        offer: The entries of lists, and defaults, with a model.
+        place: The new page state; applied before the other parts.
+        fields: New values of fields, by name, from a dropped picture or a link.
+        advice: Notices at fields.
+        library: The library's answer.
+        portable: The cost of portable pictures on this machine.
+        queue: This visitor's other runs.
+        live: The answer to a live request, by its number; or how long four pictures take.
     """
 
     state: PageState | None = None
@@ -44,7 +44,7 @@ class PageUpdate:
     queue: list[Json] | None = None
 
     def parts(self) -> dict[str, Any]:
-        """Return what changes, by the parts of the page."""
+        """Return the parts that change, by name."""
         return {k: v for k, v in vars(self).items() if v is not None and k != "state"}
 
 
@@ -52,10 +52,7 @@ P = ParamSpec("P")
 
 
 def says_what_hinders(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
-    """Have an action say what hinders it; then nothing else changes on the page.
-
-    A library may refuse at any look: its folder is gone and cannot be made again, its disk is full.
-    """
+    """Have an action answer an error as a status line; nothing else changes on the page."""
 
     @wraps(action)
     def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
@@ -63,7 +60,7 @@ def says_what_hinders(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate
             return action(*args, **kwargs)
         except (SeedGridError, MemoryError) as met:
             error = as_ours(met)
-            # No older news may cover it.
+            # A new epoch: older news cannot replace it.
             return PageUpdate(status=complain(next_epoch(), error))
 
     return answer

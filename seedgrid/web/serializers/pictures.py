@@ -1,8 +1,7 @@
-"""One picture, as the scripts of the page are told of it: a cell, a thumbnail, a card, an item.
+"""One picture as JSON for the page's scripts: a cell, a thumbnail, a card, a library item.
 
-Each says whether the picture's file is gone, so that the page never asks for it, and whether it is
-in the trash. What was changed is told as it was written, noise by its share and seed, in no
-language: the page puts it into words.
+Each says whether the picture's file is missing, so that the page never requests it, and whether it
+is in the trash. Changes have no language: the page's scripts put them into words.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ Change = tuple[Recipe, str]
 """A recipe, and what its lineage says of how it came from its parent's."""
 
 _SUBTLE_UP_TO: Final = 0.2
-"""Weights between the two on offer were typed, or are those of another release."""
+"""The largest weight that is called subtle."""
 _LONGEST: Final = 60
 
 
 def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> bytes:
-    """A PNG file as a JPEG, or another kind, of no more than so many pixels along a side."""
+    """A PNG file as a small JPEG or another `kind`, at most `side_px` wide and high."""
     with unpacked(path.read_bytes()) as image:
         thumbnail = image.convert("RGB")
     thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
@@ -47,7 +46,7 @@ def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> byte
 
 
 def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """What is known of a picture on the stage before it is there."""
+    """A cell of the stage whose picture is not finished."""
     return {
         "state": state,
         "seed": recipe.seed,
@@ -59,7 +58,7 @@ def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
 
 
 def finished_cell(entry: Entry) -> Json:
-    """A finished picture on the stage."""
+    """A cell of the stage with a finished picture."""
     file = picture_filename(entry.recipe.prompt, entry.recipe.seed, entry.lineage.change)
     known = cell(entry.recipe, entry.lineage, "done")
     return thumb(entry) | known | {"favourite": entry.favourite, "file": file}
@@ -80,10 +79,10 @@ def card(
     models: Sequence[str] = (),
     is_spread: bool = False,
 ) -> Json:
-    """The picked picture: its seed, its words against its parent's, the facts of its recipe.
+    """The card of the picked picture: its seed, its words against its parent's, its recipe.
 
-    `model` is what its model does where nothing is said; None where it is not here. `models` are
-    others that can paint its seed. Where several computers paint, `is_spread`, one asks which.
+    `model` is None where its model is not installed. `models` are others with the same noise.
+    `is_spread`: several computers paint, so the card names the device.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -121,13 +120,13 @@ def card(
 
 
 def _schedulers(recipe: Recipe, model: ModelCard | None) -> tuple[str, ...]:
-    """Name others that its model paints with, as far as one knows."""
+    """Other schedulers that its model supports, or all similar ones if the model is not here."""
     names = names_like(recipe.scheduler)
     return tuple(name for name in names if model is None or name in model.schedulers)
 
 
 def _where(passport: Passport) -> str:
-    """Name a device, a processor with its instructions: two of one name may be of two kinds."""
+    """The device's name; of a processor with its instruction set too."""
     kind = passport.cpu_capability if passport.device == "cpu" else ""
     return one_line(", ".join(filter(None, (passport.device_name, kind))), limit=60)
 
@@ -138,7 +137,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
-    """A picture in the library, or a work by its newest picture; `times` of it are shown as one."""
+    """A library item: a picture, which stands for `times` equal ones, or a work by its cover."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
@@ -153,29 +152,29 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
 
 
 def caption(recipe: Recipe, change: str) -> str:
-    """A change as a caption: without the comma that glues it to the prompt; empty for noise."""
+    """A change as a caption, without its leading comma; empty for noise."""
     return "" if is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
 
 
 def mix(recipe: Recipe, change: str) -> Json | None:
-    """The last share of other noise, where that is what was changed."""
+    """The last share of the noise mix, if the noise was changed."""
     return shares(recipe)[-1] if is_noise(recipe, change) else None
 
 
 def shares(recipe: Recipe) -> list[Json]:
-    """Every share of another seed's noise, in order: `percent` of the way towards `seed`."""
+    """All shares of the noise mix, in order."""
     return [{"percent": f"{100 * s.weight:g}", "seed": s.seed} for s in recipe.noise_mix]
 
 
 def is_noise(recipe: Recipe, change: str) -> bool:
-    """Tell whether the noise was changed, and nothing else."""
+    """Tell whether only the noise was changed."""
     return bool(recipe.noise_mix) and change == describe_mix(recipe)
 
 
 def round_name(
     changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round by what sets it apart from those that went on from the same pictures."""
+    """Name a round by what differs from other rounds of the same parents."""
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
     if not changes or frozenset(changes) in before:

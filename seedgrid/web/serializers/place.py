@@ -1,7 +1,6 @@
-"""What the fields show at a place, told from its pictures alone.
+"""What the fields show at a round, from its pictures' recipes.
 
-The browser remembers what was typed (assets/place.js); this is for one that cannot: a second tab,
-a link to a round. Knows no component.
+A browser remembers what was typed (assets/place.js); this is for a second tab or a link.
 """
 
 from collections.abc import Sequence
@@ -14,13 +13,13 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 
 _ADVISED: Final = ("number", "choice")
-"""Settings that a model answers where they are left open."""
+"""Settings with a default of the model."""
 
 
 def fields_of(
     first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
 ) -> dict[str, str | bool | list[str]]:
-    """Return what the fields showed when a work was begun, by name."""
+    """Return the values of the fields when a work was started, by name."""
     prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
@@ -29,9 +28,9 @@ def fields_of(
 
 
 def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
-    """Return what the fields of the page show for a request: those that a link holds too.
+    """Return the values of the page's fields for a request: of those that links hold.
 
-    `answers` is what a model gives for what is left open: such a setting is left open again.
+    `answers` are the model's defaults; a setting equal to its default is left open.
     """
     shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row in IN_LINKS}
     typed = request.typed_prompt or request.prompt

@@ -1,6 +1,6 @@
 """The tree of a work: its pictures sorted into rounds, each on a lane, and the rail as JSON.
 
-Each round is named by what was changed in it. Knows no files: entries in, plain values out.
+Each round is named by what was changed in it.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Round:
 
 
 def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
-    """Sort the pictures of one work into rounds: each after its parent, a line before its branches.
+    """Sort the pictures of one work into rounds: parents first, a line before its branches.
 
     Args:
         entries: The pictures of one work, in any order. A round whose parent is not among them
@@ -70,7 +70,7 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
 
 
 def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
-    """Leave out what is all in the trash, unless the way to something else leads through it."""
+    """Leave out rounds that are all in the trash, except ancestors of other rounds."""
     kept_ids: set[str | None] = {current}
     for each in reversed(rounds):  # each comes after its parent
         if each.id in kept_ids or not all(entry.trashed for entry in each.entries):
@@ -90,7 +90,7 @@ def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
 
 
 def _by_round(entries: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
-    """Group entries by round, rounds in the order they were made, cells in theirs."""
+    """Group entries by round, rounds by time, entries by cell."""
     ordered = sorted(entries, key=lambda e: (e.lineage.created_at, e.lineage.cell))
     grouped: dict[str, list[Entry]] = {}
     for entry in ordered:
@@ -106,7 +106,7 @@ def rail(
     has_parent: bool,
     forming: Run | None = None,
 ) -> Json:
-    """The lineage rail: each round's pictures, those ringed that were gone on from."""
+    """The lineage rail: each round's pictures; those that were refined are marked."""
     parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
     shown: list[Json] = [
         {
@@ -124,7 +124,7 @@ def rail(
         id_ = forming.lineage.round_id
         if id_ not in changed:
             shown.append(_forming_round(forming, rounds))
-        # All that it will show: its name shall not change as its pictures come.
+        # All its cells: the name does not change while pictures are finished.
         jobs = [forming.jobs[cell] for cell in forming.round_cells]
         changed[id_] = [(job.recipe, job.lineage.change) for job in jobs]
     named = _named(shown, changed)
@@ -132,11 +132,11 @@ def rail(
 
 
 def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json]:
-    """Return the rounds with their names and changes: those of one parent tell themselves apart.
+    """Return the rounds with their names and changes; rounds of one parent get distinct names.
 
-    Where a name says no more than that of a round before, `nth` counts: "Subtle 2".
+    Equal names are numbered by `nth`: "Subtle 2".
     """
-    tried: dict[str, set[str]] = {}  # by the round that was gone on from
+    tried: dict[str, set[str]] = {}  # by the parent's round
     before: dict[tuple[str, str], set[frozenset[str]]] = {}  # and by the picture
     called: Counter[str] = Counter()
     named = []
@@ -157,7 +157,7 @@ def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json
 
 
 def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
-    """A round without a finished picture, at the end of the rail: it can be gone to already."""
+    """A round without a finished picture, at the end of the rail."""
     parent_id = run.lineage.parent_id
     parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
     is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)

@@ -1,7 +1,7 @@
-"""What the scripts of the page are told, as JSON: stage and status line.
+"""The stage and the status line as JSON for the page's scripts.
 
-Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler. One picture alone: pictures.py.
+Pure functions from entries and events to plain values. User text is data only and becomes
+`textContent` in the browser. JSON of a single picture: pictures.py.
 """
 
 import base64
@@ -37,13 +37,13 @@ Json = pictures.Json
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
 _SAID_BEFORE: Final = advice.CODES | {"final_tiles"}
-"""Advice, and how a picture will be made: no news once it is there."""
+"""Advice, and notices about how a picture is made: not repeated when it is done."""
 
 
 def stage_before_any(
     epoch: int, examples: list[Json], size: tuple[int, int], *, busy: bool
 ) -> Json:
-    """The stage before the first grid: with pictures that ship, or four cells of noise."""
+    """The stage before the first grid: with the opening pictures, or four empty cells."""
     noise = [{"state": "empty", "seed": seed} for seed in range(4)]
     cells = examples or noise
     return {"epoch": epoch, "cells": cells, "size": size, "picked": None, "busy": busy}
@@ -57,14 +57,14 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
 
 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
-    """The stage while a run goes on, and when it has ended early.
+    """The stage while a run goes on, or after it has ended early.
 
     Args:
         epoch: Of the page state that is shown.
-        run: What is followed.
-        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; of the noise
-            its preview alone.
-        picked: The picture to ring.
+        run: The run on the stage.
+        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; for the noise
+            only its preview.
+        picked: The id of the picked picture.
     """
     finished = run.finished
     made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]
@@ -81,7 +81,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
-    """The stage of a live run: what it has painted so far, and nobody has kept.
+    """The stage of a live run: what it has painted so far; it is not in the library.
 
     A cell without a source keeps its former picture until its own is there.
     """
@@ -96,7 +96,7 @@ def stage_of_live(epoch: int, run: Run) -> Json:
 
 
 def _source(entry: Entry) -> str:
-    """Where a live picture is: in the library, or in memory, which has no file."""
+    """The address of a live picture, which is in the library or in memory."""
     return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
 
 
@@ -106,7 +106,7 @@ def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
-    """What the status line says after an event of a run."""
+    """The status line after an event of a run."""
     match event:
         case Queued(position=0):
             return say(epoch, "status_next")
@@ -140,7 +140,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
         case Done() if news := [each for each in run.notices if each.code not in _SAID_BEFORE]:
             return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
-        case Done(elapsed_s=0.0):  # Nobody painted: it was there, painted live.
+        case Done(elapsed_s=0.0):  # It was painted live before.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
@@ -156,7 +156,7 @@ def _time(seconds: float) -> str:
 
 
 def say_loading(epoch: int, loading: Loading | Warmth) -> Json:
-    """How far a model's loading is, where that can be said."""
+    """The status line while a model is loaded, with its progress where that is known."""
     if not loading.total:
         return say(epoch, "status_loading", model=loading.model)
     done, total = (f"{number / 1e9:.1f}" for number in (loading.num_bytes, loading.total))
@@ -164,7 +164,7 @@ def say_loading(epoch: int, loading: Loading | Warmth) -> Json:
 
 
 def _compared(epoch: int, run: Run) -> Json:
-    """The verdict on a round that was computed again."""
+    """The result of a round that was computed again."""
     number, differing = len(run.finished), run.differing
     if not differing:
         return say(epoch, "status_again_same", kind="done", number=number)
@@ -185,7 +185,7 @@ def notice(sentence: Notice) -> Json:
 
 
 def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> Json:
-    """An error for the status line, and for the field it is about."""
+    """An error for the status line and for its field."""
     field = field or (error.field if isinstance(error, InputError) else None)
     data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
     return {
@@ -198,7 +198,7 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
 
 
 def note_step(steps: dict[int, Json], event: Event) -> None:
-    """Note what the cells of a noise or a step show now; other events change nothing."""
+    """Note the previews and steps of an event by cell; only `Noise` and `Step` have them."""
     match event:
         case Noise(cells=cells, previews=previews):
             progress: Json = {}
@@ -217,7 +217,7 @@ def preview_uri(pixels: Pixels) -> str:
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()
-    # Shown many times as large as it is: colours in full, or one would see JPEG's blocks.
+    # It is shown much enlarged: without colour subsampling, which would be seen.
     image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
 
@@ -243,10 +243,10 @@ def _stage(
 
 
 def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:
-    """Several prompts, each on the same several seeds, or several pictures, each varied alike.
+    """The headings of a table: several prompts on the same seeds, or pictures varied alike.
 
     Returns:
-        The headings of columns and rows: seeds and prompts, or what was changed and seeds.
+        Columns and rows: seeds and prompts, or changes and seeds. None if it is no table.
     """
     is_of_several = len({made.parent_id for _, made in cells}) > 1
     heads: dict[str | None, str] = {}

@@ -1,4 +1,4 @@
-"""make_server: the page's server, a `gradio.Server` with our routes and what stands before them.
+"""make_server: the page's server, a `gradio.Server` with our routes and middleware.
 
     server = make_server(answers, Site(uploads=folder))
     server.launch()
@@ -39,13 +39,13 @@ from seedgrid.web.texts import choose_language
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where and for whom the page stands.
+    """Settings of the server.
 
     Attributes:
-        uploads: Where uploads of programs, and copies for them, lie.
-        bounds: What may be uploaded.
-        language: The page's language, whatever the browser says; None leaves it to the browser.
-        host: The name under which it listens; None on a Space, whose proxy looks after that.
+        uploads: The folder of API uploads and of copies for API clients.
+        bounds: Limits of uploads.
+        language: The page's language; None follows the browser.
+        host: The host name it listens on; None on a Space.
     """
 
     uploads: Path
@@ -55,10 +55,9 @@ class Site:
 
 
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
-    """A server whose guard stands before everything else.
+    """A server whose guard is the outermost middleware.
 
-    Gradio adds layers of its own at launch, in front of those that a server was given before, and
-    one of them lets other sites read answers.
+    Gradio adds middleware at launch, before ours; one lets other sites read answers.
     """
 
     def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
@@ -66,7 +65,7 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
         self._site = site
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return everything that answers, the guard first."""
+        """Return the middleware stack with the guard outermost."""
         guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
         return SecurityHeaders(Unexpected(guarded), _frames(self._site))
 
@@ -76,7 +75,7 @@ def _frames(site: Site) -> str:
 
 
 def make_server(answers: Answers, site: Site) -> gr.Server:
-    """Put the server together; nothing runs yet."""
+    """Return the server; it is not launched."""
     server = GuardedServer(
         site,
         title="SeedGrid",
@@ -126,7 +125,7 @@ def _page_route(answers: Answers, fixed: str | None, policy: str) -> Route:
 
 
 def _health_route(studio: Studio) -> Route:
-    """Tell supervisors and containers whether this process can paint: 503 when its engine is lost.
+    """The health route for supervisors and containers: 503 when the engine is lost.
 
     {"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
     """
@@ -148,7 +147,7 @@ def _health_route(studio: Studio) -> Route:
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    """Answer where something hinders; by its code, since its words may name a visitor's folder."""
+    """Answer an error by its code: its sentence may name a visitor's folder."""
     status_code = 503 if isinstance(error, MemoryError) else 409
     told = as_ours(error)
     text = f"this cannot be answered now: {told.code}"
@@ -156,7 +155,7 @@ async def _refuse(_request: Request, error: Exception) -> Response:
 
 
 async def _refuse_form(_request: Request, error: Exception) -> Response:
-    """Answer what is not of the form that its route takes."""
+    """Answer a request that does not fit its route's parameters."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     where = ".".join(str(part)[:40] for part in first.get("loc", ()))
     said = f"the request cannot be read: {where}: {first.get('msg', '')}"

@@ -1,9 +1,8 @@
-"""Calls: what a program sends to an endpoint, checked before the framework sees it.
+"""Checks of API calls, before Gradio sees them.
 
-A call names one of our endpoints and its parameters; a file in it is one that was uploaded here. So
-no address is ever fetched for a caller, and what is wrong is answered in one sentence. What the
-framework raises all the same is one line of the log, without the line ends and escapes of a
-request.
+A call names one of our endpoints and its parameters, and a file in it must have been uploaded here:
+no address is fetched for a caller. Errors are answered in one sentence. What Gradio raises anyway
+becomes one line of the log.
 """
 
 import json
@@ -24,10 +23,10 @@ from seedgrid.web.server.limits import route_path
 CALLS: Final = re.compile(
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
 )
-"""Where a program's data goes to the framework: as a list of values, or by their names."""
+"""Routes with the arguments of an endpoint: as a list, or by name."""
 AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
-"""What a framework could fetch: a scheme of two letters or more, or a place in a network."""
+"""An address that could be fetched: a scheme of two letters or more, or a network path."""
 _MAX_DEPTH: Final = 32
 _ADVICE: Final = "/gradio_api/info says what each endpoint takes"
 
@@ -35,9 +34,9 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramCalls:
-    """Stands behind what bounds a body; uploads lie in `files`.
+    """Middleware behind the limit of bodies; uploads are kept in `files`.
 
-    `parameters` are the names of what each endpoint takes, by its name, in their order.
+    `parameters` are the parameter names of each endpoint, in order.
     """
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
@@ -46,7 +45,7 @@ class ProgramCalls:
         self._parameters = parameters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call; 404, 400 or 422 where it cannot be one."""
+        """Pass a valid call on; answer 404, 400 or 422 to others."""
         path = route_path(scope) if scope["type"] == "http" else ""
         call = CALLS.fullmatch(path)
         is_agent = bool(AGENTS.fullmatch(path)) and scope["method"] == "POST"
@@ -92,7 +91,7 @@ class ProgramCalls:
         return None
 
     def _refusal_of_agent(self, data: object) -> PlainTextResponse | None:
-        """Refuse addresses; a framework takes each text of an agent's for a file."""
+        """Refuse addresses: Gradio may read any text of an agent as a file."""
         if any(_holds_address(each) for each in _arguments(data)):
             return PlainTextResponse(_NO_ADDRESS, status_code=400)
         return self._refusal_of_files(data)
@@ -115,10 +114,10 @@ _NO_ADDRESS: Final = (
 
 
 class Unexpected:
-    """Stands before everything: what is raised all the same is one line of the log, and no more.
+    """Middleware that logs unexpected errors on one line.
 
-    Starlette has answered by then; Uvicorn would write what a request holds into the log, with its
-    line ends and escapes.
+    Starlette has answered by then; Uvicorn would log the request's data with its line ends and
+    terminal commands.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -138,31 +137,31 @@ class Unexpected:
 
 
 async def refuse_call(request: Request, _error: Exception) -> Response:
-    """Answer what our own code or the framework did not expect."""
+    """Answer an unexpected error."""
     if request.url.path.startswith("/gradio_api/"):
         return PlainTextResponse(f"this cannot be answered; {_ADVICE}", status_code=400)
     return PlainTextResponse("this failed here; the log says why", status_code=500)
 
 
 def lies_in(folder: Path, place: str) -> bool:
-    """Tell whether a text names a place in a folder, and is no address to fetch."""
+    """Tell whether a text is a path inside a folder, and no address."""
     try:
         return not _ADDRESS.match(place) and Path(place).resolve().is_relative_to(folder)
-    except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
+    except (OSError, ValueError):  # Too long for a path, or with a NUL.
         return False
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(name)  # NaN and Infinity, which no JSON has
+    raise ValueError(name)  # NaN and Infinity are not JSON.
 
 
 def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return where the files of a call are said to lie, also in a text that is JSON itself.
+    """Return the paths of the files in a call, also those in a text that is JSON itself.
 
-    The `url` beside a file's path is what the page made of it, and is taken away.
+    A `url` beside a file's path is removed.
 
     Raises:
-        RecursionError: It is nested deeper than any call of ours.
+        RecursionError: It is nested too deep.
     """
     if depth > _MAX_DEPTH:
         raise RecursionError
@@ -171,7 +170,7 @@ def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401
             return []
         try:
             return _places_of_files(json.loads(data), depth + 1)
-        except ValueError:  # words that begin with a bracket
+        except ValueError:  # A text that begins with a bracket.
             return []
     if isinstance(data, list):
         return [place for each in data for place in _places_of_files(each, depth + 1)]
@@ -187,7 +186,7 @@ def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401
 
 
 def _arguments(data: object) -> list[object]:
-    """Return what the tools of agents' messages are told."""
+    """Return the arguments of the tools in agents' messages."""
     messages = data if isinstance(data, list) else [data]
     params = [each.get("params") for each in messages if isinstance(each, dict)]
     return [each.get("arguments") for each in params if isinstance(each, dict)]

@@ -1,8 +1,7 @@
-"""What goes out of a visitor's library: ZIP files, sheets, bundles and scripts.
+"""The routes of downloads: ZIP files, sheets, bundles and scripts.
 
-An id is a name that a published picture tells everybody, so it is looked up in the asker's library
-alone. What a picture was begun from goes out only when it is asked for. All is file work of
-`file_work.py`, and an archive of pictures goes out as it is made.
+Ids are looked up in the visitor's own library only. Start pictures are included only on request.
+All are file tasks (`file_work.py`); an archive of pictures is sent while it is made.
 """
 
 import tempfile
@@ -86,7 +85,7 @@ def export_routes(answers: Answers) -> APIRouter:
 
 
 def no_picture() -> Response:
-    """Answer that there is no such picture."""
+    """Answer 404."""
     return PlainTextResponse("there is no such picture", status_code=404)
 
 
@@ -96,7 +95,7 @@ async def _answered(
     find: Callable[[], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
-    """Find pictures and make an answer of them, as file work, which ends when it is sent."""
+    """Find pictures and make an answer of them, as a file task that ends when it is sent."""
     with ExitStack() as kept:
         try:
             kept.enter_context(file_work.place(who.address))
@@ -104,7 +103,9 @@ async def _answered(
             if not found:
                 return PlainTextResponse("there is nothing to download", status_code=404)
             answer = await file_work.run(lambda: make(found, kept), who.address)
-        except LibraryError:  # Its words may name a visitor's folder: the server says its code.
+        except (
+            LibraryError
+        ):  # Its sentence may name a visitor's folder: the server answers its code.
             raise
         except SeedGridError as error:
             codes = {"download_many": 413, "download_large": 413}
@@ -149,7 +150,7 @@ def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
 def _archive(
     file_work: FileWork, name: str, entries: Sequence[Entry], _kept: ExitStack
 ) -> Response:
-    """Answer with the pictures' files; the first piece is made before anything is said."""
+    """Stream an archive of the files; its first piece is made before the answer begins."""
     pieces = packed_pictures(entries)
     first = next(pieces)
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
@@ -168,7 +169,7 @@ async def _one_by_one(
 
 
 def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Response:
-    """Write a file into a folder of its own, which goes when the answer has gone."""
+    """Write a file into a temporary folder, which is deleted after the answer."""
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
     path = Path(kept.enter_context(folder)) / name
     write(path)

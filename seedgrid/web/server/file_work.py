@@ -1,8 +1,7 @@
-"""Work with files that the engine does not admit.
+"""File tasks: reading, packing and drawing files, beside the engine's queue.
 
-Painting waits in the engine's queue. What is read, packed or drawn beside it is done here, by few
-threads, so that none is missing where clicks are answered; waiting for one holds none. From
-one address, and from all together, only so much is let in. Knows no component.
+A few threads of their own do them, so that clicks never wait for a thread. The number of tasks is
+limited for each address and for all together.
 
     claim = await file_work.do(address, lambda: read_claim(path))
 """
@@ -24,25 +23,25 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.process import trim_heap
 
 NUM_THREADS: Final = 2
-"""A picture may be large: two of them are in memory together."""
+"""Pictures can be large: only two tasks hold one at the same time."""
 WINDOW_S: Final = 600.0
 _LONG_S: Final = 0.2
-"""Work of so long had a large picture in memory."""
+"""After a task of this length, free memory is given back to the system."""
 STALLED_S: Final = 60.0
-"""Who takes nothing of an answer for so long does not want it."""
+"""A client that reads nothing for so long is disconnected."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileWorkBounds:
-    """What strangers may have in work; None bounds nothing, as on one's own machine.
+    """Limits of visitors; None is no limit, as at home.
 
     Attributes:
-        address: How many pieces of work from one address at once; `together`, from all.
-        window_s: How many seconds of it one address may have in ten minutes.
-        download_bytes: How large the pictures of one download may be.
-        dropped: How many pictures are taken in at once.
+        address: Tasks of one address at the same time; `together`: of all.
+        window_s: Processor seconds of one address in ten minutes.
+        download_bytes: Size of the pictures of one download.
+        dropped: Pictures that are imported at once.
     """
 
     address: int | None = None
@@ -53,24 +52,24 @@ class FileWorkBounds:
 
 
 class FileWork:
-    """Used on one event loop, as the page's server is."""
+    """Runs file tasks; for one event loop."""
 
     def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
         self._in_work: Counter[str] = Counter()
-        self._done: deque[tuple[float, str, float]] = deque()  # when, for whom, for how long
+        self._done: deque[tuple[float, str, float]] = deque()  # end time, address, seconds
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
         return anyio.CapacityLimiter(NUM_THREADS)
 
     async def do(self, address: str, task: Callable[[], Result]) -> Result:
-        """Do a piece of work for somebody."""
+        """Run a task within the limits of an address."""
         with self.place(address):
             return await self.run(task, address)
 
     async def run(self, task: Callable[[], Result], address: str = "") -> Result:
-        """Do something on one of the threads for somebody who has a place; it is counted."""
+        """Run a task on one of the threads, and count its time for the address."""
         taken_s = 0.0
 
         def timed() -> Result:
@@ -85,13 +84,13 @@ class FileWork:
 
         try:
             return await to_thread.run_sync(timed, limiter=self._threads)
-        finally:  # What is refused in the end costs as much. Noted on the loop, where it is read.
+        finally:  # Failed tasks count too. Noted on the event loop, where it is read.
             if address:
                 self._done.append((time.monotonic(), address, taken_s))
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Count a piece of work while it lasts.
+        """Count a task of an address while it lasts.
 
         Raises:
             RunError: `files_spent`, `files_busy_here` or `files_busy`.
@@ -111,11 +110,11 @@ class FileWork:
             yield
         finally:
             self._in_work[address] -= 1
-            self._in_work += Counter()  # Forgets whom nothing is done for.
+            self._in_work += Counter()  # Drops addresses without tasks.
 
 
 class Holding(Response):
-    """An answer that keeps something, a place or a folder, until it was sent or nobody takes it."""
+    """An answer that keeps resources until it was sent or the client is gone."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
         self.status_code, self.background = answer.status_code, None
@@ -124,7 +123,7 @@ class Holding(Response):
         self._kept = kept
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; who takes nothing for a minute gets no more."""
+        """Send it; a client that reads nothing for a minute is disconnected."""
 
         async def send_soon(message: Message) -> None:
             with anyio.fail_after(STALLED_S):

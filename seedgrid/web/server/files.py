@@ -1,7 +1,7 @@
-"""Pictures by their id, thumbnails, and files that are dropped on the page.
+"""The routes of pictures, thumbnails and dropped files.
 
-Pictures are served as they are on disk, byte for byte, to who has them in their library: an id, or
-the digest of what a picture began from, is a name that a published picture tells everybody.
+Pictures are served byte for byte, and only from the visitor's own library: published pictures
+contain their ids and the digests of their starts.
 """
 
 import json
@@ -41,7 +41,7 @@ _MAX_STATE: Final = 10_000
 def file_routes(answers: Answers) -> APIRouter:
     """Return the routes of pictures, thumbnails, and the opening page's pictures."""
     router = APIRouter(prefix="/seedgrid")
-    thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
+    thumbs = FileWork()  # Threads of their own: a page requests sixty at once.
     libraries = answers.libraries
 
     @router.get("/pictures/{picture_id}.png")
@@ -51,8 +51,8 @@ def file_routes(answers: Answers) -> APIRouter:
             return no_picture()
         headers = FOREVER | HARMLESS
         try:
-            # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
-            # who asks for large ones and does not read them would have us keep them.
+            # In one piece: a FileResponse changes threads for every 64 KB. Large files are not
+            # read into memory, since a client may read them slowly.
             if path.stat().st_size <= _IN_ONE_PIECE:
                 return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:
@@ -95,7 +95,7 @@ def file_routes(answers: Answers) -> APIRouter:
 
 
 def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
-    """Return the route that takes dropped files: a form with the page state and the files."""
+    """Return the route of dropped files: a form with the page state and the files."""
     router = APIRouter(prefix="/seedgrid")
 
     @router.post("/drop")
@@ -124,7 +124,7 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
 
 
 def _read_state(text: str) -> dict[str, Any]:
-    """Read what a browser keeps; nothing where it is no object."""
+    """Read the page state; empty if it is no JSON object."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
@@ -133,7 +133,7 @@ def _read_state(text: str) -> dict[str, Any]:
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
-    """Write an upload to the disk, in a folder of its own, under its name without what is odd."""
+    """Write an upload to the disk, in a folder of its own, under a safe form of its name."""
     name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_LONGEST:].lstrip(".")
     path = folder / str(number) / (name or "file")
     path.parent.mkdir()
@@ -144,11 +144,11 @@ def _keep(folder: Path, file: UploadFile, number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _thumb(path: Path) -> bytes:
-    """A thumbnail, made once: a file is named by the digest of its content."""
+    """A thumbnail, cached: a file's name is the digest of its content."""
     return pictures.small(path, _THUMB_PX, quality=_QUALITY)
 
 
 @lru_cache
 def _opening(path: Path) -> bytes:
-    """A picture that every new visitor is sent: in two thirds of a JPEG's bytes."""
+    """An opening picture as WebP, two thirds of the size of a JPEG."""
     return pictures.small(path, _OPENING_PX, quality=_QUALITY, kind="WEBP")

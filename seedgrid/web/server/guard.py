@@ -1,8 +1,7 @@
-"""Guard: the list of what is answered at all, and under which names; all else is not there.
+"""Guard: the allow-list of routes, methods and host names, before the framework.
 
-It stands before the framework. A route, a method or a form that is not on the list gets 404,
-another site's request 403, an unknown host name 400. What a program's call carries is checked by
-`calls.py`.
+Other routes and methods get 404, requests from other sites 403, unknown host names 400. The data of
+API calls is checked by `calls.py`.
 """
 
 import ipaddress
@@ -34,10 +33,9 @@ _ALLOWED: Final = (
 
 
 class Guard:
-    """Stands before everything else.
+    """The outermost middleware.
 
-    The framework keeps uploads and copies in `files`, and serves no file from elsewhere; `host` is
-    the name under which this page listens, where that is a name.
+    Gradio serves files only from `files`; `host` is the host name that the page listens on.
     """
 
     def __init__(self, app: ASGIApp, files: Path, host: str | None = None) -> None:
@@ -46,13 +44,13 @@ class Guard:
         self._hosts = named_hosts() | ({host.lower()} if host else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that is on the list."""
+        """Pass an allowed request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
             refusal = self._refusal(scope)
             await (refusal or self._app)(scope, receive, send)
-        # A websocket is nobody's.
+        # Websockets are not used.
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers, method, path = Headers(scope=scope), str(scope["method"]), route_path(scope)

@@ -1,7 +1,7 @@
-"""What a browser is told of an answer: what it may run, show and keep.
+"""Headers of answers: content security policy and caching.
 
-The page runs its own modules from this server and nothing else: no script and no style stands in
-it. Everything else the server sends may run nothing at all, a picture from elsewhere included.
+The page runs only module scripts of this server, nothing inline. All other answers may run
+nothing.
 """
 
 import json
@@ -13,20 +13,20 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
-"""Of what has its content, or 128 random bits, in its address."""
+"""For answers whose address contains a digest or a random id."""
 UNCACHED: Final = {"Cache-Control": "no-store"}
 HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
 }
-"""Of files: whatever is in one, it runs nothing and shows nothing else."""
+"""For files: a browser runs nothing in them."""
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
 
 def page_policy(frames: str = "") -> str:
-    """Return the policy of the page; `frames` are who else may show it in a frame."""
+    """Return the policy of the page; `frames` are other sites that may show it in a frame."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -43,23 +43,20 @@ def page_policy(frames: str = "") -> str:
 
 
 def json_answer(parts: Mapping[str, object]) -> Response:
-    """Answer with the parts of a page that change."""
+    """Answer with the parts of the page that change."""
     body = json.dumps(parts, ensure_ascii=False).encode()
     return Response(body, media_type="application/json", headers=UNCACHED)
 
 
 class SecurityHeaders:
-    """Stands before everything else; what an answer says for itself stays.
-
-    But no answer says that another site may read it, as Gradio's would.
-    """
+    """Middleware that adds missing headers, and removes Gradio's permission for other sites."""
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app
         self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request on, and add headers to its answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

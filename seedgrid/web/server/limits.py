@@ -1,7 +1,7 @@
-"""Body: bounds what a request carries, before anything of it is read.
+"""Limits of request bodies, checked before a body is read.
 
-Where what is uploaded lies on the disk (`/gradio_api/upload`, for programs), it is bounded together
-too, and tidied up by a timer. How fast a body must come is the proxy's (docs/operations.md).
+Uploads of programs stay on the disk (`/gradio_api/upload`): their total size is limited too, and a
+timer deletes old ones. Slow bodies are the proxy's task (docs/operations.md).
 """
 
 import contextlib
@@ -18,25 +18,25 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_BODY_BYTES: Final = 300_000
-"""Of everything but a file: a long prompt, or the ids of 2,000 pictures."""
+"""Limit of requests without files: room for a long prompt, or the ids of 2,000 pictures."""
 MODEL_FILES: Final = "/seedgrid/models/file/"
-"""Where a model's file may come to, of any size: its route looks who asks and what has room."""
+"""The route of model files: it checks the client and the free disk space itself."""
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
 LYING_S: Final = 3600.0
-"""Uploads, and copies for programs, stay for so long."""
+"""How long uploads, and copies for API clients, are kept."""
 _TIDY_S: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class UploadBounds:
-    """In bytes, of one upload with all its files and of all that lie together; None is no bound."""
+    """Bytes of one upload request, and of all kept uploads together; None is no limit."""
 
     request: float | None = None
     together: float | None = None
 
 
 class BoundedBody:
-    """Stands before whatever reads a body; uploads lie in `folder`."""
+    """Middleware that limits bodies; uploads are kept in `folder`."""
 
     def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
         self._app = app
@@ -44,7 +44,7 @@ class BoundedBody:
         self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it: 411 without a length, 413 or 507 for too much."""
+        """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
         has_body = scope["type"] == "http" and scope["method"] not in ("GET", "HEAD")
         refusal = self._refusal(route_path(scope), Headers(scope=scope)) if has_body else None
         await (refusal or self._app)(scope, receive, send)
@@ -68,20 +68,20 @@ class BoundedBody:
 
 
 def route_path(scope: Scope) -> str:
-    """Return the path that the router compares: percent signs read, a proxy's prefix taken off."""
+    """Return the decoded path without a proxy's prefix, as the router sees it."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 def body_length(headers: Headers) -> int | None:
-    """Return how long a request says that its body is; None where it does not say."""
+    """Return the content length of a request; None if it is missing or chunked."""
     length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
     is_number = length.isascii() and length.isdigit() and len(length) < 20
     return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
 def lying(folder: Path, older_than_s: float | None = None) -> int:
-    """Return how many bytes lie in a folder, after deleting what is older than so long."""
+    """Return the bytes of a folder's files, after deleting older ones."""
     total, now_s = 0, time.time()
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
@@ -93,13 +93,13 @@ def lying(folder: Path, older_than_s: float | None = None) -> int:
                 else:
                     total += max(status.st_size, 4096)
         if Path(root) != folder:
-            with contextlib.suppress(OSError):  # Others are in it.
+            with contextlib.suppress(OSError):  # It is not empty.
                 Path(root).rmdir()
     return total
 
 
 def every_minute(tidy: Callable[[], object]) -> None:
-    """Tidy up by a timer from now on, whether anybody comes or not."""
+    """Call `tidy` every minute on a thread."""
 
     def repeat() -> None:
         while True:

@@ -1,7 +1,7 @@
-"""The models panel's addresses: what there is, what is fetched, and what somebody asks to be done.
+"""The routes of the models panel: the list, the progress of downloads, and actions.
 
-Nothing of it is sent before the panel is opened. Who asks from another machine may look; on a
-public page one may fetch what its owner lists. Knows no component.
+A client on another machine may only look; on a public page visitors may download what the owner
+lists.
 """
 
 import re
@@ -36,14 +36,14 @@ Json = dict[str, Any]
 
 
 class Asked(BaseModel):
-    """What somebody asks to be done with a model."""
+    """An action's arguments."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
     lang: Annotated[str, StringConstraints(max_length=20)] = "en"
 
 
 def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
-    """Return the addresses: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
+    """Return the routes: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
     router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
     @router.get("/models")
@@ -88,12 +88,12 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
 
 def say_later(key: str, language: str, **data: str) -> str:
-    """Return a word of the panel in a language, filled in."""
+    """Return a sentence of the panel in a language."""
     return (locales()[language].later.get(key) or english().later[key]).format(**data)
 
 
 def _may_change(who: Who) -> bool:
-    """Tell whether somebody sits at this machine: who asks from elsewhere leaves its disk alone."""
+    """Tell whether a client may change this disk: from this machine, on no public page."""
     return not is_public() and is_this_machine(who.host)
 
 
@@ -152,12 +152,12 @@ def _wrong(error: Exception, language: str) -> Json:
 
 
 def _answer(answer: Json, status_code: int = 200) -> Response:
-    """Answer the panel; a refusal is an answer too, and no error in the browser's console."""
+    """Answer with JSON; refusals have status 200, to keep the browser's console clean."""
     return JSONResponse(answer, status_code=status_code, headers=UNCACHED)
 
 
 Action = Callable[[ModelManager, str, str], str]
-"""Does something with a model of a name, and says so in a language; nothing where it is seen."""
+"""Takes manager, name and language; returns a sentence, empty where the panel shows the result."""
 
 
 def _silent(do: Callable[[ModelManager, str], object]) -> Action:
@@ -172,7 +172,7 @@ _download: Final = _silent(ModelManager.download)
 
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
-    """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
+    """Add a folder or file, or start the download of a hub id or a hub page's address."""
     hub_id = hub_name(name)
     path = Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
@@ -183,7 +183,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
 
 
 def hub_name(text: str) -> str:
-    """Return what the hub calls what an address of its pages shows; anything else as it is."""
+    """Return the hub id of a hub page's address; any other text unchanged."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name
@@ -195,7 +195,7 @@ def _delete(manager: ModelManager, name: str, language: str) -> str:
 
 
 _FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
-"""Where the hub shows one file of a repository, at a revision."""
+"""The address of one file in a repository, at a revision."""
 
 _ACTIONS: Final[dict[str, Action]] = {
     "download": _download,
@@ -206,11 +206,11 @@ _ACTIONS: Final[dict[str, Action]] = {
     "delete": _delete,
 }
 _FOR_ALL: Final = (_download,)
-"""What the manager itself allows strangers, or not."""
+"""Actions for which the manager itself checks the permission."""
 
 
 async def _take(manager: ModelManager, name: str, request: Request) -> None:
-    """Write a dropped file to the disk as it comes, and keep it if it is a model."""
+    """Stream a dropped file to the disk, and keep it if it is a model."""
     check_room(name, own_folder(), int(request.headers["content-length"]))
     with manager.taking(name) as path, path.open("wb") as file:
         async for piece in request.stream():

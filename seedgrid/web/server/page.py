@@ -1,8 +1,7 @@
-"""The page: one HTML document for each language, and the files it asks for.
+"""The page: one HTML document for each language, and its files.
 
-`assets/page.html` is the template. Scripts and styles lie under an address with the digest of them
-all, so a browser keeps each for ever; what a script begins with stands in the document as JSON.
-Knows no studio.
+`assets/page.html` is the template. The addresses of scripts and styles contain a digest of all of
+them, so browsers can cache each without limit. The scripts' configuration is JSON in the document.
 """
 
 import hashlib
@@ -27,9 +26,9 @@ from seedgrid.web.server.headers import FOREVER, UNCACHED
 from seedgrid.web.texts import page_texts, words_of
 
 MAX_FILE_MB: Final = 64
-"""What one file may have that is dropped on the page; it says so before anything is sent."""
+"""Limit of a dropped file; the page checks it before sending."""
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
-"""Sent as one, `page.css`, in this order."""
+"""Sent as one file, `page.css`, in this order."""
 _KINDS: Final = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -40,11 +39,11 @@ _PRELOADED: Final = (
     *("base", "server", "place", "stage", "rail", "card"),
     *("variations", "words", "complete", "form", "live"),
 )
-"""Modules that every page needs at once, fetched beside `page.js`."""
+"""Modules of every page, preloaded with `page.js`."""
 
 
 class Files:
-    """The scripts, styles and fonts of the page, in memory, each packed once."""
+    """The scripts, styles and fonts of the page, in memory, each compressed once."""
 
     def __init__(self) -> None:
         folder = assets_folder()
@@ -57,7 +56,7 @@ class Files:
         self._packed: dict[str, bytes] = {}
 
     def answer(self, request: Request) -> Response:
-        """Answer with a file; packed where the browser can unpack it."""
+        """Answer with a file, compressed if the browser accepts Brotli."""
         name = request.path_params["name"]
         body = self._plain.get(name)
         if body is None:
@@ -73,14 +72,14 @@ class Files:
 
 @cache
 def files() -> Files:
-    """Return the files of the page, read once."""
+    """Return the files of the page."""
     return Files()
 
 
 def document(
     request: Request, language: str, suffixes: tuple[str, ...], headers: Mapping[str, str]
 ) -> Response:
-    """Answer with the page in a language; packed where the browser can unpack it."""
+    """Answer with the page in a language, compressed if the browser accepts Brotli."""
     body, packed = _documents(language, suffixes)
     if "br" in request.headers.get("accept-encoding", ""):
         headers = {**headers, "Content-Encoding": "br", "Vary": "Accept-Encoding"}
@@ -95,7 +94,7 @@ def _documents(language: str, suffixes: tuple[str, ...]) -> tuple[bytes, bytes]:
 
 
 def render(language: str, suffixes: Sequence[str]) -> str:
-    """Return the page in a language; `suffixes` are what the four variations begin with."""
+    """Return the page's HTML in a language; `suffixes` are the default variations."""
     folder = f"seedgrid/assets/{files().version}"
     locale = locales()[language]
     config = {
@@ -126,7 +125,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
 
 
 def _groups(*, expert: bool) -> list[list[Field]]:
-    """Return the settings as they stand: those of one row together."""
+    """Return the settings in rows."""
     rows = [row for row in ON_PAGE if row.widget != "bar" and row.is_expert == expert]
     return [list(found) for _, found in groupby(rows, key=lambda row: row.row or row.name)]
 

@@ -1,8 +1,7 @@
-"""Routes of the page: a POST for each action, told the page state, answered with what changes.
+"""The routes of the page's actions: a POST each, answered with the parts that change.
 
-FastAPI checks what an action is told by its signature before it is called; what is too large was
-refused before (`limits.py`). An action that tells news is answered with a stream of events, each
-in the moment in which it happens: who listens holds no thread.
+FastAPI validates the arguments by the action's signature; `limits.py` has limited the size. Actions
+that are async generators answer with a stream of server-sent events, without holding a thread.
 """
 
 import inspect
@@ -68,7 +67,7 @@ def page_routes(answers: Answers) -> APIRouter:
 
 
 def _answering(action: Callable[..., PageUpdate]) -> Callable[..., Response]:
-    def answer(**told: Any) -> Response:  # noqa: ANN401 (what the action's signature says)
+    def answer(**told: Any) -> Response:  # noqa: ANN401 (as the action's signature says)
         return json_answer(action(**told).parts())
 
     answer.__signature__ = inspect.signature(action, eval_str=True)  # type: ignore[attr-defined] # FastAPI reads it
@@ -78,7 +77,7 @@ def _answering(action: Callable[..., PageUpdate]) -> Callable[..., Response]:
 def _telling(
     news: Callable[..., AsyncIterator[PageUpdate]],
 ) -> Callable[..., Coroutine[Any, Any, Response]]:
-    async def answer(**told: Any) -> Response:  # noqa: ANN401 (what the signature of the news says)
+    async def answer(**told: Any) -> Response:  # noqa: ANN401 (as the generator's signature says)
         body = lines(news(**told))
         return StreamingResponse(body, media_type="text/event-stream", headers=_STREAM_HEADERS)
 
@@ -87,7 +86,7 @@ def _telling(
 
 
 async def lines(news: AsyncIterator[PageUpdate]) -> AsyncIterator[str]:
-    """Write each piece of news as an event; a part that was told just before is not told again."""
+    """Write each update as a server-sent event, without parts that the last one had too."""
     told: dict[str, Any] = {}
     async with aclosing(news) as each:  # type: ignore[type-var] # all of ours are generators
         async for update in each:

@@ -1,4 +1,4 @@
-"""Wait for a run or a task of the engine without holding a thread.
+"""Waits for runs and tasks of the engine without holding a thread.
 
 run = await begun(lambda: studio.start_grid(request))
 async for events in followed(run):
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 async def begun(start: Callable[[], Run]) -> Run:
-    """Start a run on another thread; it is stopped when nobody waits for it to begin any more."""
+    """Start a run on another thread; it is cancelled if this call is."""
     starting = asyncio.ensure_future(to_thread.run_sync(start))
     try:
         return await asyncio.shield(starting)
@@ -37,7 +37,7 @@ async def begun(start: Callable[[], Run]) -> Run:
 
 
 async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
-    """Tell what happens to a run until it ends; it is stopped when its follower goes before."""
+    """Yield the events of a run until it ends; closing the generator cancels it."""
     since, has_ended = 0, False
     try:
         with changes_of(run) as changed:
@@ -54,11 +54,11 @@ async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
 
 @contextlib.contextmanager
 def changes_of(run: Run) -> Iterator[asyncio.Event]:
-    """Give what is set at first, and whenever something happened to a run."""
+    """Return an asyncio event that is set now and at each event of a run."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
             loop.call_soon_threadsafe(changed.set)
 
     run.when_changed(tell)
@@ -69,22 +69,22 @@ def changes_of(run: Run) -> Iterator[asyncio.Event]:
 
 
 class StepWatch(Unwatched):
-    """Follows the steps of what is verified; stops it when nobody looks any more."""
+    """Receives the steps of a verification, and can cancel it."""
 
     def __init__(self) -> None:
         self.stands_at = (0, 0)
         self._on_stop: Callable[[], object] = lambda: None
 
     def when_stopped(self, on_stop: Callable[[], object]) -> None:
-        """Call this when it is to be stopped, for what has not begun yet."""
+        """Set what `stop` calls, for a task that has not started."""
         self._on_stop = on_stop
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
-        """Note which step is done, of how many."""
+        """Note the step that is done."""
         self.stands_at = (number, total)
 
     def stop(self) -> None:
-        """Stop it within a step."""
+        """Cancel it within a step."""
         self.cancelled = True
         self._on_stop()
 
@@ -92,14 +92,14 @@ class StepWatch(Unwatched):
 async def steps_of(
     future: Future[Result], watch: StepWatch
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Tell how far a task of the engine is, as (step, steps), until it is done.
+    """Yield the progress of a task as (step, steps) until it is done.
 
-    It is stopped when its follower goes before that.
+    It is cancelled if the generator is closed before.
     """
     watch.when_stopped(future.cancel)
     told: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
-    # Whoever asks the future hears of its error; asyncio would log that nobody asked this one.
+    # The caller reads the error from `future`; asyncio would log that `waited` was not read.
     waited.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         while not waited.done():

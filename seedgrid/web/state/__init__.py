@@ -1,1 +1,1 @@
-"""Where a browser is, whose pictures are whose, and what the page shows of them."""
+"""The state of a page, the visitors' libraries, and snapshots of both."""

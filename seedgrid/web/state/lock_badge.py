@@ -1,7 +1,7 @@
-"""The lock badge: what the probe found for pictures like this one, and when to probe.
+"""The lock badge: the probe's result for pictures like this one, and when to probe.
 
-A probe costs two grids of four steps, once for a model and setting. So it runs by itself after the
-first grid, on the engine's thread, and makes way at once when somebody paints.
+A probe costs two grids of four steps, once for a model and setting. It starts by itself after the
+first grid, on the engine's thread, and is cancelled when a run is submitted.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class LockBadge:
-    """What the page says about the lock. Safe from any thread."""
+    """The page's sentence on the lock. Safe to use from any thread."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -28,8 +28,8 @@ class LockBadge:
         self._probing: Future[ProbeReport | None] | None = None
 
     def of(self, entry: Entry) -> stage.Json:
-        """Say in one sentence what was tested of the lock for this picture, here, and when."""
-        if entry.recipe.is_portable:  # Neighbours cannot reach it by definition.
+        """Return the sentence on what was tested here for pictures like this one, and when."""
+        if entry.recipe.is_portable:  # Independent of the batch by definition.
             return {"key": "lock_portable", "data": {}}
         if entry.recipe.upscaler is not None:
             return {"key": "lock_alone", "data": {}}
@@ -50,7 +50,7 @@ class LockBadge:
         return {"key": key, "data": data}
 
     def consider(self, run: Run) -> None:
-        """Probe what a finished run painted, unless it was probed before."""
+        """Probe the recipe of a finished run, unless there is a report."""
         entry = next(iter(run.finished.values()), None)
         if run.state != "done" or entry is None:
             return
@@ -58,7 +58,7 @@ class LockBadge:
         needs_none = recipe.is_portable or recipe.upscaler is not None
         if needs_none or recall_report(recipe, entry.passport) is not None:
             return
-        # One at a time; while the engine closes there is none.
+        # One at a time; a closing engine refuses it.
         with self._guard, contextlib.suppress(SeedGridError):
             if self._probing is None or self._probing.done():
                 self._probing = self._studio.verifier.probe(recipe, run.placement)

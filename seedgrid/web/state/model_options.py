@@ -1,6 +1,6 @@
-"""What the settings offer: what a model can do, which models and devices are here.
+"""The entries of the settings' lists: what a model supports, and the models and devices here.
 
-Devices are listed once torch is there; the page never waits for its import.
+Devices are listed once torch is imported; the page does not wait for it.
 """
 
 import sys
@@ -15,7 +15,7 @@ from seedgrid.web.texts import say
 
 
 def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
-    """Return lists as [label, value] pairs, defaults of open fields, suggested words and shapes."""
+    """Return lists as [label, value] pairs, defaults of open fields, suggested words and sizes."""
     card, answers = studio.card(model or None), answers_of(studio, model or None)
     local_choices = {"model": _models(studio.card().ref.id), "device": _devices(studio)}
     lists: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
 
 
 def _words(card: ModelCard, language: str) -> dict[str, list[str]]:
-    """Return the words to offer, by kind, translated."""
+    """Return the model's suggested words by kind, in a language."""
     vocabulary = card.vocabulary
     return {
         kind: [vocabulary.called(word, language) if vocabulary else word for word in words]
@@ -47,13 +47,13 @@ def _words(card: ModelCard, language: str) -> dict[str, list[str]]:
 
 
 def answers_of(studio: Studio, model: str | None) -> Request:
-    """Return the model's defaults: a request that leaves everything open, resolved."""
+    """Return the model's defaults as a request."""
     request = Request(prompt="a picture", seeds=(0,), model=model)
     return ask_again(studio.resolve(request)[0])
 
 
 def _models(own: str) -> tuple[str, ...]:
-    """Return the names of the models to choose from: of a public page those that it offers."""
+    """Return the names of the models to choose from; on a public page only those offered."""
     from seedgrid.models import registry
 
     installed = (model.id for model in registry.installed())

@@ -1,8 +1,7 @@
-"""The opening page's pictures: four that the bundled model painted, shown until there are others.
+"""The opening pictures: four of the bundled model, shown before the first grid.
 
-They ship with their recipes and are shown only where the model is the very one that made them;
-a click takes them into the visitor's library, as pictures from elsewhere. `python -m tools.training
-opening` makes them. Knows no component.
+They are shown only with the very model that painted them. A click adds them to the visitor's
+library, as imported pictures. `python -m tools.training opening` makes them.
 """
 
 from functools import cache
@@ -21,7 +20,7 @@ def opening_files() -> tuple[Path, ...]:
 
 
 def opening_cells(studio: Studio) -> list[dict[str, Any]]:
-    """Return the cells of the opening page; none where another model paints."""
+    """Return the cells of the opening page; none with another model."""
     records = _records()
     try:
         model = studio.card().ref
@@ -51,5 +50,5 @@ def opening_size() -> tuple[int, int]:
 def _records() -> tuple[png.PngRecord, ...]:
     try:
         return tuple(png.read(path) for path in opening_files())
-    except SeedGridError:  # An asset of ours that is damaged is no reason to show no page.
+    except SeedGridError:  # A damaged asset must not keep the page from opening.
         return ()

@@ -1,6 +1,6 @@
-"""PageState: where one browser is in the tree of choices. It lives in that browser, ids only.
+"""PageState: the place of one browser in the tree of choices, as ids. The browser keeps it.
 
-Knows nothing of pictures. What comes back from a browser is checked like anything from outside.
+What a browser sends back is validated.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from seedgrid.core.picture import PictureId, new_id
 from seedgrid.core.recipe import Value
 
 _MAX_EPOCH: Final = 2**53 - 2**20
-"""A browser counts exactly up to 2**53; nobody's page comes near this one."""
+"""JavaScript's numbers are exact up to 2**53; real epochs are far smaller."""
 
 
 class PageState(Value):
     """Which round is on the stage, which picture is picked, which run goes on.
 
     Attributes:
-        visitor: Who this browser is to the queue; says nothing about the person.
-        work: The tree.
+        visitor: The browser's random id, for the queue.
+        work: The work on the rail.
         round: The round on the stage.
         picked: The picture in the card: picked on the stage, or the parent of the round there.
         run: The last run that was started here.
-        epoch: Grows with everything that is shown; in the browser the greatest one wins, so that
-            the last words of a run cannot overwrite what came after it.
+        epoch: Grows with every update; the browser ignores smaller ones, so that late news of a run
+            cannot replace newer content.
     """
 
     visitor: PictureId
@@ -39,27 +39,26 @@ class PageState(Value):
     epoch: Annotated[int, Field(ge=0, le=_MAX_EPOCH)] = 0
 
     def move(self, **changes: str | None) -> PageState:
-        """Return a copy with other ids, to be shown now."""
+        """Return a copy with other ids and a new epoch."""
         epoch = _EPOCHS.after(self.epoch)
         return self.model_copy(update={**changes, "epoch": epoch})
 
     def to_browser(self) -> dict[str, Any]:
-        """Return it as the browser keeps it: who it is, a cookie says."""
+        """Return it as the browser keeps it; the visitor is in a cookie."""
         return self.model_dump(mode="json", exclude={"visitor"})
 
 
 class _Epochs:
-    """Numbers that only grow: with the clock, and past it where it stands still or steps back."""
+    """Growing numbers: milliseconds of the clock, or one more where the clock has not advanced."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._last = 0
 
     def after(self, epoch: int) -> int:
-        """Return a number above `epoch` and above all that were given before by this process.
+        """Return a number above `epoch` and above all earlier ones of this process.
 
-        The clock is in it for a program that was started again: pages that are still open have
-        seen its numbers from before. What a browser says moves only that browser's own numbers.
+        The clock keeps it above the numbers of an earlier process, which open pages have seen.
         """
         with self._guard:
             self._last = max(self._last + 1, time.time_ns() // 1_000_000)
@@ -70,12 +69,12 @@ _EPOCHS: Final = _Epochs()
 
 
 def next_epoch() -> int:
-    """Return a number above all that were given before."""
+    """Return a number above all earlier ones."""
     return _EPOCHS.after(0)
 
 
 def read_page_state(kept: object) -> PageState:
-    """Read what a browser kept; a new visitor's state when it is nothing that we wrote."""
+    """Read the state that a browser kept; an invalid one gives a new visitor's state."""
     visitor = {"visitor": new_id()}
     try:
         return PageState.model_validate(visitor | kept if isinstance(kept, dict) else visitor)

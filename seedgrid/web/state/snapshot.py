@@ -1,9 +1,9 @@
-"""Snapshot: one page at one moment, as the parts of the page that show it: a read-only view.
+"""Snapshot: a page at one moment, and the parts of the page that show it.
 
     snapshot = Snapshots(studio, libraries).of(page_state)
     update = snapshot.show()
 
-The work is read from the library once, when it is first needed, and all parts use it.
+The work is read from the library once, when it is first needed.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class Snapshots:
         self.lock = LockBadge(studio)
 
     def of(self, state: PageState, address: str = "") -> Snapshot:
-        """Look at a page now, which is asked for from an address."""
+        """Return a snapshot of a page; `address` is the browser's."""
         library = self._libraries.of(state.visitor, address)
         return Snapshot(state, self._studio, library, self.lock)
 
     def look(self, kept: object, address: str = "") -> Snapshot:
-        """Look at the page where a browser says that it is."""
+        """Return a snapshot from the state that a browser sent."""
         return self.of(read_page_state(kept), address)
 
 
 class Snapshot:
-    """A page at one moment. For one event, on one thread.
+    """A page at one moment. For one request, on one thread.
 
     Attributes:
         state: Where the browser is.
         library: The visitor's own.
-        run: The last run that was started here; None if forgotten, or another visitor's.
+        run: The last run of this page; None if it is forgotten or another visitor's.
     """
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
@@ -70,11 +70,11 @@ class Snapshot:
         self._read: tuple[Entry, ...] | None = None
         run = studio.engine.run(state.run) if state.run else None
         self.run = run if run is not None and run.owner == state.visitor else None
-        # Noted before the library is read: if the run is done by now, the library has all of it.
+        # Read before the library: if the run is done, the library has all its pictures.
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
-        """Look at another place of this page, with the run that is painting it, if any.
+        """Return a snapshot of another place of this page, with the run that paints it, if any.
 
         A work that was read is not read again.
         """
@@ -88,17 +88,17 @@ class Snapshot:
         return moved
 
     def begun_anew(self) -> Snapshot:
-        """Look at this page before its first grid."""
+        """Return a snapshot of this page without a work."""
         return self.moved(work=None, round=None, picked=None, run=None)
 
     def run_of(self, round_id: str | None) -> Run | None:
-        """Return the run that makes a round: the last one from here, or another that goes on."""
+        """Return the run of a round: the last one of this page, or another active one."""
         active = self._studio.engine.active_runs(self.state.visitor) if round_id else ()
         last = () if self.run is None else (self.run,)
         return next((run for run in (*last, *active) if run.lineage.round_id == round_id), None)
 
     def after(self, run: Run) -> Snapshot:
-        """Look at the round that a run has just begun, with its parent in the card."""
+        """Return a snapshot of the round of a new run, with its parent in the card."""
         lineage = run.lineage
         moved = self.moved(
             work=lineage.work_id, round=lineage.round_id, picked=lineage.parent_id, run=run.id
@@ -109,7 +109,7 @@ class Snapshot:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The pictures of this work: the one read of the library."""
+        """The pictures of this work."""
         if self._read is None:
             self._read = self.library.work(self.state.work) if self.state.work else ()
         return self._read
@@ -121,19 +121,19 @@ class Snapshot:
 
     @property
     def round(self) -> Round | None:
-        """The round on the stage, as far as it is finished."""
+        """The finished pictures of the round on the stage."""
         return next((each for each in self.rounds if each.id == self.state.round), None)
 
     @property
     def parent_of_stage(self) -> str | None:
-        """The picture that the round on the stage was refined from, if it was."""
+        """The parent of the round on the stage, if it has one."""
         if self.run_on_stage is not None:
             return self.run_on_stage.lineage.parent_id
         path = path_to(self.rounds, self.state.round or "")
         return path[-1].parent_id if path else None
 
     def picked(self) -> Entry | None:
-        """Return the picture to go on from, of this work, which is shown next.
+        """Return the picked picture; with it the work is read, which is shown next.
 
         Raises:
             InputError: `picture_unknown`: it was deleted for good.
@@ -144,7 +144,7 @@ class Snapshot:
         return of_work.get(self.state.picked) or self.library.get(self.state.picked)
 
     def find(self, picture_id: str | None) -> Entry | None:
-        """Return a picture, by one row where the work was not read; None when it is not there."""
+        """Return a picture; None if it is not in the library. Does not read the whole work."""
         if picture_id is None:
             return None
         found = next((entry for entry in self._read or () if entry.id == picture_id), None)
@@ -159,7 +159,7 @@ class Snapshot:
         """Show the round on the stage, the work on the rail, the pick in the card.
 
         Args:
-            is_asked: It answers this browser's own click, so its fields stay as they are.
+            is_asked: It answers this browser's own click, so the fields stay as they are.
         """
         state, run = self.state, self.run
         follow = {"follow": state.to_browser()} if self._is_going else {}
@@ -175,7 +175,7 @@ class Snapshot:
         )
 
     def queue(self) -> list[stages.Json]:
-        """What of this visitor's is painted or waits beside the run on the stage."""
+        """This visitor's active runs, except the one on the stage."""
         return [
             {
                 "run": run.id,
@@ -190,7 +190,7 @@ class Snapshot:
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
         """The round on the stage, forming or finished."""
         state, run = self.state, self.run_on_stage
-        # What a run finished may have been marked or thrown away since: the library knows.
+        # Finished pictures may have been marked or trashed since: the library has the newest state.
         if run is not None and not self._was_done:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = self.run is not None and not self.run.has_ended
@@ -202,7 +202,7 @@ class Snapshot:
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
 
     def rail(self) -> stages.Json:
-        """This work, and what forms in it."""
+        """The rail with this work and its active run."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
         return rails.rail(
@@ -231,7 +231,7 @@ class Snapshot:
         )
 
     def _place(self, *, is_asked: bool) -> stages.Json:
-        """Where the browser is, and what it can do there."""
+        """The page state, and what can be done at this place."""
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
         card = self._card_of(self._cells[0][0] if self._cells else None)
@@ -246,21 +246,21 @@ class Snapshot:
 
     @property
     def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
-        """The round on the stage: as its run was asked for, or as it was kept."""
+        """The recipes of the round on the stage: of its run, or of its finished pictures."""
         if (run := self.run_on_stage) is not None:
             jobs = [run.jobs[cell] for cell in run.round_cells]
             return tuple((job.recipe, job.lineage) for job in jobs)
         return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
 
     def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
-        """What a recipe's model can do, or the studio's own; None where it is not here any more."""
+        """The card of a recipe's model, else of the studio's; None if it is not installed."""
         try:
             return self._studio.card(ask_again(recipe).model if recipe else None)
         except SeedGridError:
             return None
 
     def _fields(self) -> stages.Json | None:
-        """What the fields showed when this work was begun, and what the round on the stage adds."""
+        """The fields' values at the start of this work, and the suffixes of this round."""
         cells = self._cells
         if not cells:
             return None
@@ -277,24 +277,24 @@ class Snapshot:
     def _answers(self, recipe: Recipe) -> Request | None:
         try:
             return answers_of(self._studio, ask_again(recipe).model)
-        except SeedGridError:  # Its model is not here any more: the recipe says all.
+        except SeedGridError:  # Its model is not installed: no setting is left open.
             return None
 
     @property
     def run_on_stage(self) -> Run | None:
-        """The run of the round on the stage, painting or finished, where it is still known."""
+        """The run of the round on the stage, if it is still known."""
         run = self.run
         return run if run is not None and is_on_stage(run, self.state) else None
 
     @property
     def _is_going(self) -> bool:
-        """Whether there will be news: of the run, or of the model that is being loaded."""
+        """Whether there will be news, of the run or of a model that is being loaded."""
         if self.run is not None:
             return not self.run.has_ended
         return self._studio.engine.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
-        """How the run of the round on the stage ended; empty for another run, or before its end."""
+        """The status line of the ended run on the stage; empty without one."""
         run, epoch = self.run_on_stage, self.state.epoch
         if run is None or run.end is None:
             return stages.say(epoch, None)
@@ -307,7 +307,7 @@ def is_on_stage(run: Run, state: PageState) -> bool:
 
 
 def _has_suffix(recipe: Recipe, made: Lineage) -> bool:
-    """Whether what was changed are words at the end of its prompt, and not its noise."""
+    """Whether the change is a suffix of its prompt."""
     return bool(made.change) and recipe.words.endswith(made.change)
 
 

@@ -1,9 +1,7 @@
-"""Whose pictures are whose: one library for the person at this machine, or one a visitor.
+"""The visitors' libraries: one for everybody at home, one for each visitor of a public page.
 
-On a public page each visitor has a library of their own that is made with their first picture and
-deleted when they have been away for a while; here at home there is one, and it is kept. An id or a
-digest is a name that a published picture tells everybody: it is looked up in the asker's library
-alone.
+A visitor's library is made with their first picture and deleted when they stay away. Published
+pictures contain their ids and digests, so these are looked up in the visitor's own library only.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ if TYPE_CHECKING:
 
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
-"""Nobody's pictures are deleted for somebody else's before they were left alone so long."""
+"""A library that was used more recently is not deleted to make room for another visitor."""
 
 
 class OneLibrary:
-    """The studio's own library for everybody; opened when it is first needed."""
+    """The studio's own library for everybody."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -50,7 +48,7 @@ class OneLibrary:
 
 @dataclass(eq=False)
 class _Visit:
-    """What a visitor has; their library asks before it grows, and tells what it holds."""
+    """A visitor's library and its size; it watches the library."""
 
     name: str
     folder: Path
@@ -60,32 +58,31 @@ class _Visit:
     num_bytes: int = 0
 
     def may_grow(self) -> None:
-        """Refuse where all libraries are full, or the visitor has their share."""
+        """Refuse if all libraries together, or this visitor's, are too large."""
         self.owner.admit(self)
 
     def added(self, _picture_ids: Sequence[str], num_bytes: int) -> None:
-        """Count pictures, or what others are begun from."""
+        """Count the bytes of new pictures and starts."""
         self.owner.note(self, num_bytes)
 
     def deleted(self, _picture_ids: Sequence[str]) -> None:
-        """Count what is left."""
+        """Count the bytes that are left."""
         self.num_bytes = sum(size_of(self.folder / name) for name in ("objects", "starts"))
 
 
 class VisitorLibraries:
     """A library for each visitor, in a folder of its own, deleted when they stay away.
 
-    It is made with the visitor's first picture. Where all of them together are too many or too
-    large, those go first that were left alone longest; without any, a new one is refused. Nobody
-    has more than an equal share of the room and more than is left of it, all ids of an address
-    counted as one.
+    It is made with the visitor's first picture. If there are too many, or they are too large
+    together, those that were unused longest are deleted first; if all were used recently, a new one
+    is refused. An address may use more than an equal share only while more than that is free.
 
     Args:
         folder: Holds the libraries.
         away_s: How long a visitor may be away.
         max_visitors: How many may have pictures at once; None is any number.
         max_bytes: How large all their pictures may be together; None is any size.
-        clock: Seconds; tests have their own.
+        clock: Seconds; replaced in tests.
     """
 
     def __init__(
@@ -105,10 +102,10 @@ class VisitorLibraries:
         self._lock = threading.RLock()
         self._held: WeakValueDictionary[str, Library] = WeakValueDictionary()
         self._looking: WeakValueDictionary[str, _Visit] = WeakValueDictionary()
-        self._visits: OrderedDict[str, _Visit] = OrderedDict()  # the one used last at the end
+        self._visits: OrderedDict[str, _Visit] = OrderedDict()  # least recently used first
 
     def of(self, visitor: str, address: str = "") -> Library:
-        """Return the visitor's library; it costs nothing before their first picture."""
+        """Return a visitor's library; its folder is made with the first picture."""
         from seedgrid.library import Library
 
         with self._lock:
@@ -124,11 +121,11 @@ class VisitorLibraries:
             return library
 
     def of_programs(self, address: str) -> Library:
-        """Return a library like a visitor's, bounded and deleted as those are."""
+        """Return the library of an address's programs, with the limits of a visitor's."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
     def forget_who_is_away(self) -> None:
-        """Delete the libraries of those who have been away for too long."""
+        """Delete the libraries of visitors who have been away too long."""
         with self._lock:
             limit_s = self._clock() - self._away_s
             for visit in tuple(self._visits.values()):
@@ -137,7 +134,7 @@ class VisitorLibraries:
                 self._delete(visit)
 
     def admit(self, visit: _Visit) -> None:
-        """Make room for a visitor's next pictures.
+        """Make room for a visitor's pictures, or refuse them.
 
         Raises:
             LibraryError: `visitors_full` or `visitor_share`.
@@ -154,7 +151,7 @@ class VisitorLibraries:
             self._use(visit)
 
     def note(self, visit: _Visit, num_bytes: int) -> None:
-        """Count what a visitor has more."""
+        """Count new bytes of a visitor."""
         with self._lock:
             self._visits.setdefault(visit.name, visit)
             visit.num_bytes += num_bytes
@@ -166,7 +163,7 @@ class VisitorLibraries:
         for each in self._visits.values():
             sizes[each.address or each.name] += each.num_bytes
         own = sizes[visit.address or visit.name]
-        # One more than there are, so that a visitor who is alone leaves half of it to the next.
+        # One more than there are: a single visitor leaves half of the room to the next.
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
@@ -191,13 +188,13 @@ class VisitorLibraries:
 
 
 Libraries = OneLibrary | VisitorLibraries
-"""Where the page finds a visitor's library."""
+"""Gives the library of a visitor."""
 
 
 def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
     """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone.
 
-    What is in the trash or lost is left out, but not the picture that was asked for.
+    Others that are trashed or lost are left out.
     """
     try:
         entry = library.get(picture_id)
