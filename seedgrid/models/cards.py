@@ -1,9 +1,9 @@
-"""Make a ModelCard from a model's checked files: what it can do, and its defaults.
+"""Makes a ModelCard from a model's checked files.
 
 A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
-format (`"defaults"`), the network that enlarges its pictures (`"upscaler"`), words to offer
-(`"hints"`), all the words that it knows (`"words"`), and what they are called in other languages
-(`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
+format (`"defaults"`), its upscaler network (`"upscaler"`), suggested words (`"hints"`), all known
+words (`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`). Needs no
+torch.
 """
 
 from dataclasses import replace
@@ -36,14 +36,14 @@ _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
     ("qwen-image", "lightning"): (8, 1.0),
     ("lightning",): (4, 0.0),
 }
-"""Steps and guidance of models that were made for few steps, by parts of their names: the first row
-that fits. Their cards say so, and no file of theirs."""
+"""Steps and guidance of distilled models, by parts of their names; the first row that fits counts.
+Only their cards on the hub say so, not their files."""
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
-"""The same by the family, of models whose index says that they are distilled."""
+"""The same by family, for models whose index says that they are distilled."""
 
 
 class _Defaults(BaseModel):
-    """What a model's publisher recommends; None leaves the family's default."""
+    """A publisher's defaults; None leaves the family's."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -70,7 +70,7 @@ class _SideFile(BaseModel):
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """What it declares of words, if it does. English is not translated."""
+        """The declared vocabulary, if any. English is not translated."""
         if not self.words:
             return None
         called = [(own, names) for each in self.names.values() for own, names in each.items()]
@@ -86,7 +86,7 @@ class _SideFile(BaseModel):
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
-    """Say what a model can do.
+    """Return the card of a model.
 
     Raises:
         ModelError: `model_damaged` when a configuration lacks what its family needs.
@@ -136,7 +136,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
 
 
 def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
-    """Return the steps and guidance that a model was made for."""
+    """Return a model's default steps and guidance."""
     family = files.family
     if files.is_distilled and family.pipeline in _DISTILLED:
         return _DISTILLED[family.pipeline]
@@ -146,15 +146,15 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
 
 
 def _round_up(side: int, multiple: int) -> int:
-    """Return the nearest size that can be asked for, at least as large."""
+    """Return the smallest allowed side that is at least `side`."""
     return max(-(-side // multiple), -(-MIN_SIZE_PX // multiple)) * multiple
 
 
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
-    """Name what a model can paint with.
+    """Return the schedulers that a model can use.
 
-    Some tell every scheduler a shift, which the other solvers refuse of a model like Flux schnell
-    whose own shift is always the same, or noise levels, which only their own takes.
+    Some pipelines pass noise levels, which only their own scheduler takes, or a shift, which other
+    solvers refuse with models of a fixed shift such as Flux schnell.
     """
     names = schedulers.names_for(family.sampling)
     if family.own_solver:
@@ -165,7 +165,7 @@ def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:
-    """Return the most steps: all of the schedule but one, or of LCM's shorter one."""
+    """Return the maximum number of steps: of the schedule, less one, or of LCM's shorter one."""
     if sampling == "consistency":
         return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
     return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)

@@ -1,8 +1,7 @@
-"""What is known of each model on this machine without loading it, or reading its weights.
+"""The models on this machine with what helps to choose one, without reading their weights.
 
-A line says what a person needs to choose by: family, size on the disk, licence, native size, number
-formats, and how much memory it takes. Gigabytes are not read for it: the digest is there only when
-it was worked out before. No torch needed.
+Family, size on the disk, licence, native size, number formats and memory. The digest is known only
+if it was computed before. Needs no torch.
 
     [item.id for item in items()]
 """
@@ -40,9 +39,9 @@ _FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E
 _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
 _CARD_CHARACTERS: Final = 4000
 _BESIDE_WEIGHTS: Final = 1.1
-"""What a model takes beside its weights: activations, and what libraries keep."""
+"""Memory factor for activations and libraries beside the weights."""
 _INT8_SHARE: Final = 0.55
-"""Of the memory in bfloat16, what a model takes in int8: what is no linear layer stays."""
+"""Memory in int8 as a share of bfloat16's: only linear layers become smaller."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +49,13 @@ class Item:
     """One model on this machine.
 
     Attributes:
-        licence: As its card names it; empty where nothing says.
-        width: Its native size in pixels, as `height`; 0 where it cannot be read.
+        licence: From its card; empty if unknown.
+        width: Of its native size in pixels, with `height`; 0 if it cannot be read.
         formats: The number formats of its weights, the most common first.
-        needs: About how much memory it takes by number format, the one that suits this machine
-            first, in bytes.
-        is_tested: Whether tests of SeedGrid's paint with its family.
-        deletable: Whether `delete` takes it from the disk.
-        weights_sha256: Its digest, where it is known already.
+        needs: Approximate memory in bytes by number format, this machine's default first.
+        is_tested: Whether SeedGrid's tests paint with its family.
+        deletable: Whether `download.delete` may delete it.
+        weights_sha256: Its digest, if it was computed before.
     """
 
     id: str
@@ -78,16 +76,16 @@ class Item:
 
     @property
     def fitting(self) -> str | None:
-        """The first number format that fits into this machine's memory; None where none does."""
+        """The first number format that fits this machine's memory; None if none does."""
         return first_fitting(self.needs)
 
 
 class FirstModel(BaseModel):
-    """A good model to begin a family with; `first_models.json` says where the figures are from.
+    """A recommended model of a family; `first_models.json` names the sources of its figures.
 
     Attributes:
-        use: What people choose it for: quick, text in pictures, little memory, many LoRAs; or a
-            tiny decoder, for live pictures.
+        use: Its strength: speed, text in pictures, little memory, many LoRAs; `"live"` for a tiny
+            decoder.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -104,32 +102,32 @@ class FirstModel(BaseModel):
 
     @property
     def needs(self) -> dict[str, int]:
-        """About how much memory it takes by number format, in bytes."""
+        """Approximate memory in bytes by number format."""
         num_bytes = int(self.memory_gb * 1e9)
         return {"bfloat16": num_bytes, "int8": int(num_bytes * _INT8_SHARE)}
 
 
 @cache
 def first_models() -> tuple[FirstModel, ...]:
-    """Return a good first model of each family."""
+    """Return a recommended model of each family."""
     path = Path(__file__).with_name("first_models.json")
     return tuple(FirstModel(**row) for row in json.loads(path.read_bytes())["models"])
 
 
 def items() -> tuple[Item, ...]:
-    """Return every model on this machine, the bundled one first; a LoRA is none."""
+    """Return every model on this machine, the bundled one first; LoRAs are left out."""
     return tuple(describe(model) for model in registry.installed() if not may_be_lora(model.path))
 
 
 def configurations() -> Iterator[Configs]:
-    """Yield the configurations of every model on this machine that can be used, by its parts."""
+    """Yield the component configurations of every usable model on this machine."""
     for model in registry.installed():
         with contextlib.suppress(ModelError):
             yield model.files.configs
 
 
 def describe(model: Model) -> Item:
-    """Say of a model what its files say; what is wrong with it is said too."""
+    """Return the item of a model, with its error if it is damaged."""
     item = Item(
         id=model.id,
         revision=model.revision,
@@ -146,9 +144,9 @@ def describe(model: Model) -> Item:
 
 
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Name the other models here whose pictures begin from the same noise, a model's family first.
+    """Return the names of other models with noise of the same shape, the same family first.
 
-    With `is_family` only those of its family: LoRAs and starts may not fit the others.
+    With `is_family` only the same family, since LoRAs and starts may not fit others.
     """
     others = [model for model in registry.installed() if model.id != card.ref.id]
     found = [(_noise(each, _changed(each)), each.id) for each in others]
@@ -162,7 +160,7 @@ def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _noise(model: Model, _: tuple[int, ...]) -> tuple[str, tuple[int, int] | None]:
-    """Return a model's family and the shape of its noise, None where it cannot be used."""
+    """Return a model's family and the shape of its noise, None if it cannot be used."""
     if may_be_lora(model.path):
         return "", None
     try:
@@ -173,14 +171,14 @@ def _noise(model: Model, _: tuple[int, ...]) -> tuple[str, tuple[int, int] | Non
 
 
 def _changed(model: Model) -> tuple[int, ...]:
-    """Return when a model was changed: its index, or its file and the configurations beside."""
+    """Return the modification times of a model's index, or of its file and configurations."""
     path = model.path
     places = (path / INDEX,) if path.is_dir() else (path, path.with_suffix(""))
     return tuple(place.stat().st_mtime_ns for place in places if place.exists())
 
 
 def keep_licence(hub_id: str, licence: str) -> None:
-    """Remember what the hub said of a licence: the card itself is not downloaded."""
+    """Remember the hub's licence of a model: its card is not downloaded."""
     if licence:
         remember_one(_LICENCES, hub_id, licence)
 

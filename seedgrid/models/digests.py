@@ -1,9 +1,7 @@
-"""SHA-256 of weight files, remembered so that gigabytes are read once.
+"""SHA-256 of weight files, cached so that gigabytes are read once.
 
-A file is known by its device, number, size and both of its times: a program that writes into it
-can put the time of the writing back, but not that of the last change, which the system keeps.
-
-Knows nothing of what a model is: files in, a digest out. No torch needed.
+The cache's key is device, inode, size, modification time and change time: a program can set the
+modification time back, but not the change time.
 """
 
 import hashlib
@@ -21,7 +19,7 @@ def files_digest(files: Mapping[str, Path]) -> str:
     """Return one digest of named files, as `sha256sum NAME… | sha256sum` gives it.
 
     Args:
-        files: Where each file lies, by the name it counts under.
+        files: The path of each file, by its name in the digest.
 
     Returns:
         64 hexadecimal digits, from the digests and names in the order of the names.
@@ -32,7 +30,7 @@ def files_digest(files: Mapping[str, Path]) -> str:
 
 
 def known_digest(files: Mapping[str, Path]) -> str | None:
-    """Return what `files_digest` would, where no large file has to be read for it; else None."""
+    """Return `files_digest` if no large file has to be read for it, else None."""
     known = recall(_CACHE)
     try:
         if all(_is_small(path) or _state(path) in known for path in files.values()):
@@ -48,16 +46,15 @@ def file_digest(path: Path) -> str:
 
 
 def states(files: Mapping[str, Path]) -> tuple[str, ...]:
-    """Return what is another as soon as any of the files was written, replaced or taken away.
+    """Return texts that change when any of the files is written, replaced or deleted.
 
-    Who has read them keeps it: a file that is mapped into memory changes there, too, when somebody
-    writes into it.
+    Readers compare them, since a file that is mapped into memory changes when it is written.
     """
     return tuple(_state_or_gone(path) for _, path in sorted(files.items()))
 
 
 def _file_digests(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the digests of files, as they are remembered, or read now."""
+    """Return the digests of files, from the cache or by reading them."""
     known = recall(_CACHE)
     found: dict[Path, str] = {}
     new: dict[str, str] = {}
@@ -71,7 +68,7 @@ def _file_digests(paths: Sequence[Path]) -> dict[Path, str]:
         if state:
             new[state] = found[path]
     if new:
-        remember(_CACHE, recall(_CACHE) | new)  # Others remembered theirs while these were read.
+        remember(_CACHE, recall(_CACHE) | new)  # Another process may have added some meanwhile.
     return found
 
 

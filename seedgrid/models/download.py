@@ -1,10 +1,9 @@
-"""Download models and LoRAs from the hub: one after the other, watched, stopped, and gone on with.
+"""Downloads models and LoRAs from the hub, one after the other, with progress, stop and resume.
 
-The hub's client throws away what it had when a download breaks off (huggingface_hub 2), which is
-hours for some. So each file is fetched here into an unfinished one beside the blobs of the hub's
-own cache, its digest compared, and only then is it called what the cache calls it; the client links
-the rest. What broke off is remembered, also by the next process: `known` names it, and `start`
-goes on with it. Knows no page and no terminal.
+The hub's client deletes a partial file when a download breaks off (huggingface_hub 2), which can
+cost hours. So each file is downloaded here into an unfinished file in the hub's own cache, and
+renamed when its digest is right; the client then links the snapshot. Interrupted downloads are
+remembered between processes: `known` lists them, and `start` resumes them.
 
     downloads = Downloads()
     downloads.start("google/ddpm-cifar10-32")
@@ -46,28 +45,28 @@ from seedgrid.storage.files import nearest_folder, size_of
 State = Literal["waiting", "asking", "fetching", "done", "failed", "stopped"]
 UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000
-"""What is left free on the disk: pictures are kept there, too."""
+"""Bytes that a download leaves free on the disk, for pictures."""
 
 _BROKEN_OFF: Final = "downloads"
 _TRIES: Final = 5
-"""How often an answer may break off without one new byte."""
+"""How many times in a row an answer may break off without a new byte."""
 _PAUSE_S: Final = 1.0
 _WAIT_S: Final = 30.0
 
 Watch = Callable[[int], None]
-"""Is told how many bytes are there; what it raises stops the download."""
+"""Called with the number of downloaded bytes; an exception from it stops the download."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a download is.
+    """The state of a download.
 
     Attributes:
-        num_bytes: What is on the disk, of `total`.
-        total: 0 until the hub was asked.
-        left_s: About how long it still takes; None while nobody can say.
+        num_bytes: Downloaded bytes of `total`.
+        total: 0 until the hub has answered.
+        left_s: Estimated seconds until it is done; None if unknown.
     """
 
     id: str
@@ -79,12 +78,12 @@ class Progress:
 
     @property
     def goes_on(self) -> bool:
-        """Whether it waits or is on its way."""
+        """Whether it waits or is running."""
         return self.state in ("waiting", "asking", "fetching")
 
 
 class _Job:
-    """One download: how far it is, and how its bytes came."""
+    """One download: its progress and speed."""
 
     def __init__(self, hub_id: str) -> None:
         self.now = Progress(id=hub_id, state="waiting")
@@ -92,11 +91,11 @@ class _Job:
         self.began: tuple[float, int] | None = None
 
     def note(self, **changes: Any) -> None:  # noqa: ANN401 (each field has its own type)
-        """Change what is known of it."""
+        """Change its progress."""
         self.now = replace(self.now, **changes)
 
     def watch(self, num_bytes: int) -> None:
-        """Note what has come; stop where that was asked for."""
+        """Note the downloaded bytes; raise if it was stopped."""
         if self.is_stopped:
             raise RunCancelled("run_cancelled")
         self.began = self.began or (time.monotonic(), num_bytes)
@@ -106,7 +105,7 @@ class _Job:
 
 
 class Downloads:
-    """Safe from any thread."""
+    """The downloads of this process, on one thread. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -115,7 +114,7 @@ class Downloads:
         self._is_closed = False
 
     def start(self, hub_id: str) -> Progress:
-        """Fetch a model, or go on with it; returns at once.
+        """Start or resume a download; returns at once.
 
         Args:
             hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
@@ -137,12 +136,12 @@ class Downloads:
             return job.now
 
     def now(self) -> tuple[Progress, ...]:
-        """Return how far each download of this process is, the oldest first."""
+        """Return the progress of this process's downloads, the oldest first."""
         with self._changed:
             return tuple(job.now for job in self._jobs.values())
 
     def known(self) -> tuple[Progress, ...]:
-        """Return what broke off, in earlier processes too, and what this one fetches; each once."""
+        """Return interrupted downloads, of earlier processes too, and this process's; each once."""
         found: dict[str, Progress] = {}
         for hub_id, total in recall(_BROKEN_OFF).items():
             name = read_download(hub_id)[0]
@@ -152,7 +151,7 @@ class Downloads:
         return tuple((found | {each.id: each for each in self.now()}).values())
 
     def stop(self, hub_id: str) -> None:
-        """Stop a download; what has come is kept."""
+        """Stop a download; its bytes are kept."""
         with self._changed:
             job = self._jobs.get(hub_id)
             if job is not None:
@@ -161,7 +160,7 @@ class Downloads:
                     job.note(state="stopped")
 
     def discard(self, hub_id: str) -> None:
-        """Forget a download that does not go on, and delete what has come of it."""
+        """Delete a download that is not running, and its bytes."""
         name = read_download(hub_id)[0]
         with self._changed:
             job = self._jobs.get(hub_id)
@@ -172,14 +171,14 @@ class Downloads:
         _forget(hub_id)
 
     def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
-        """Wait until a download ends in one way or another, or until time is up."""
+        """Wait until a download ends, or for `timeout_s`."""
         with self._changed:
             job = self._jobs[hub_id]
             self._changed.wait_for(lambda: not job.now.goes_on, timeout_s)
             return job.now
 
     def close(self) -> None:
-        """Stop what goes on; it is gone on with when it is started again."""
+        """Stop all downloads; they can be resumed."""
         with self._changed:
             self._is_closed = True
             for job in self._jobs.values():
@@ -200,7 +199,7 @@ class Downloads:
                 self._fetch(job)
             except RunCancelled:
                 state = "stopped"
-            except Exception as caught:  # The thread's edge: the next download goes on.
+            except Exception as caught:  # Any error: the thread continues with the next download.
                 state, error = "failed", caught if isinstance(caught, SeedGridError) else None
                 if error is None:
                     logger.exception("a download failed")
@@ -237,11 +236,11 @@ def _forget(hub_id: str) -> None:
 
 
 def _keep_lora(model: HubModel) -> None:
-    """Put a LoRA that was fetched among the others."""
+    """Move a downloaded LoRA to the others."""
     repository = repository_folder(model.id)
     keep_lora(model, repository / "blobs" / model.files[0].digest)
     for folder in (repository / "blobs", repository):
-        with contextlib.suppress(OSError):  # Something else of it is there.
+        with contextlib.suppress(OSError):  # It holds other files.
             folder.rmdir()
 
 
@@ -249,7 +248,7 @@ def delete(hub_id: str, path: Path) -> int:
     """Delete a model from the disk.
 
     Raises:
-        ModelError: `model_kept`: it is bundled, or in a folder of somebody's own; `download_busy`.
+        ModelError: `model_kept`: it is bundled, or in a folder of the user's; `download_busy`.
     """
     if is_own(path):
         return delete_own(path)
@@ -263,11 +262,11 @@ def delete(hub_id: str, path: Path) -> int:
 
 
 def fetch(model: HubModel, watch: Watch) -> None:
-    """Fetch what is missing of a model; what is there already is not fetched again.
+    """Download the missing files of a model.
 
     Raises:
-        ModelError: `download_room` before anything is fetched; `download_digest` when other bytes
-            came than the hub says; `download_busy`; as `hub.refused`.
+        ModelError: `download_room` before anything is downloaded; `download_digest` for bytes that
+            are not the hub's; `download_busy`; as `hub.refused`.
     """
     with _alone(model.id), translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
@@ -289,7 +288,7 @@ def _tell(watch: Watch, before: int, num_bytes: int) -> None:
 
 
 def fetch_configurations(model: HubModel, folder: Path) -> None:
-    """Fetch what a single file lacks: its family's configurations and tokenizer, a few MB."""
+    """Download a single file's configurations and tokenizer, a few MB, into a folder."""
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
     small = [file for file in model.files if not file.name.endswith(".safetensors")]
     with _alone(model.id), translated(model.id):
@@ -306,13 +305,13 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
 
 
 def unfinished_bytes(hub_id: str) -> int:
-    """Return how much of a model was fetched when its download broke off."""
+    """Return the bytes of a model's interrupted download."""
     blobs = repository_folder(hub_id) / "blobs"
     return sum(path.stat().st_size for path in blobs.glob(f"*{UNFINISHED}"))
 
 
 def discard_unfinished(hub_id: str) -> None:
-    """Delete what was fetched of a download that broke off."""
+    """Delete the files of an interrupted download."""
     with _alone(hub_id):
         for path in (repository_folder(hub_id) / "blobs").glob(f"*{UNFINISHED}"):
             path.unlink(missing_ok=True)
@@ -320,7 +319,7 @@ def discard_unfinished(hub_id: str) -> None:
 
 @contextlib.contextmanager
 def _alone(hub_id: str) -> Iterator[None]:
-    """Let nobody else fetch or delete the same model, in this process or another."""
+    """Hold the lock of a model between threads and processes."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache_folder() / f"download {hub_id.replace('/', '--')}.lock", timeout=0)
     try:
@@ -334,7 +333,7 @@ def _alone(hub_id: str) -> Iterator[None]:
 
 
 def check_room(model: str, folder: Path, wanted: int) -> None:
-    """Make sure that so many bytes of a model find room where they will lie."""
+    """Check that the disk of a folder has room for so many bytes of a model."""
     there = nearest_folder(folder)
     free = shutil.disk_usage(there).free
     if wanted and wanted + RESERVE_BYTES > free:
@@ -350,7 +349,7 @@ def _missing_bytes(model: HubModel, blobs: Path) -> int:
 
 
 def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> None:
-    """Fetch one file, going on where an answer broke off, and give it its name when it is whole."""
+    """Download or resume one file, and rename it when it is complete."""
     unfinished = blobs / f"{file.digest}{UNFINISHED}"
     tries = _TRIES
     with unfinished.open("ab", buffering=0) as target:
@@ -359,7 +358,9 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
                 _append(model, file, target, watch)
             except SeedGridError:
                 raise
-            except Exception as error:  # As in `translated`; who is offline may come back.
+            except (
+                Exception
+            ) as error:  # Of any type, as in `translated`; a connection may come back.
                 refusal = refused(model.id, error)
                 tries = _TRIES if target.tell() > had else tries - 1
                 if refusal.code != "download_offline" or not tries:
@@ -374,7 +375,7 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
 
 
 def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> None:
-    """Write what one answer brings behind what is there."""
+    """Append the bytes of one answer."""
     from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers
 

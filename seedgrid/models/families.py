@@ -1,8 +1,8 @@
-"""The pipeline families SeedGrid paints with, and how each is called. No torch needed.
+"""The pipeline families that SeedGrid paints with, and how each is called. Needs no torch.
 
-A family is read from its class in diffusers (`pipeline_source.py`); a row of the table says only
+A family is read from its class in diffusers (`pipeline_source.py`); a row of the table holds only
 what cannot be read there. The call is the plain diffusers call, so that an exported script can make
-the same one. Knows nothing of files or weights.
+the same one.
 
     family_of("Krea2Pipeline").num_inference_steps   # 28
 """
@@ -32,46 +32,45 @@ Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit", "trig
 
 _TENSORS: Final = 4
 _STEPS_WITH_A_MIDDLE: Final = 2
-"""SCM takes a time between the first and the last only for so many steps."""
+"""SCM takes an intermediate time only with this number of steps."""
 
 Configs = dict[str, dict[str, Any]]
-"""The configuration of each component by its name, as in the model's folder."""
+"""The configuration of each component, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One kind of pipeline. What is read of its class is explained by `PipelineSource`.
+    """One pipeline class. Attributes that are read from the source: see `PipelineSource`.
 
     Attributes:
         denoiser: The component that is run at every step.
-        patch: The denoiser's patch size when its configuration does not say, in latent pixels.
-        base_multiple: What the pipeline itself demands of a size, in pixels.
-        default_latent: Side of the default picture in latent pixels where no configuration says.
-        zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
-            recipes with and without one must not share a call.
-        has_weights: Whether its words are CLIP's alone, one row of the embedding a token, so that
-            they can be weighed (`diffusion/word_weights.py`).
-        from_start: The pipeline that begins from a picture, of diffusers' own table for
-            image-to-image; empty where there is none.
-        sizes_start: Whether that one is told the size; the others take the picture's.
-        bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
-        may_lack: The components that it paints without, as SD3 without its T5.
-        one_step_foresees: Whether a single step is asked for the picture that it foresees.
+        patch: The denoiser's patch size in latent pixels, if its configuration has none.
+        base_multiple: The multiple in pixels that the pipeline itself requires of a size.
+        default_latent: Side of the default size in latent pixels, if no configuration has one.
+        zeroes_empty_negative: Whether no negative prompt differs from an empty one, so that recipes
+            with and without one must not share a call.
+        has_weights: Whether its text encoders are all CLIP, with one embedding a token, so that
+            words can be weighted (`diffusion/word_weights.py`).
+        from_start: The image-to-image pipeline in diffusers' own table; empty if there is none.
+        sizes_start: Whether that pipeline takes a size; others use the picture's.
+        bins: Sample sizes for which the pipeline has a table of aspect ratios.
+        may_lack: Optional components, for example SD3's T5.
+        one_step_foresees: Whether a single step uses the scheduler's predicted picture.
         fragile: Only the same hardware and versions reproduce it.
-        guidance: What its call calls the guidance scale; empty where it takes none.
-        alone: What its `encode_prompt` gives, by the names of the call, where words must be read
-            alone: text encoder or denoiser see how long a neighbour's are
+        guidance: The name of the guidance scale in its call; empty if it has none.
+        alone: The results of its `encode_prompt`, by their names in the call, where prompts must be
+            encoded one by one because a longer neighbour would change them
             (`diffusion/words_alone.py`). The second, if any, is the mask.
-        word_block: Words whose lengths fill as many blocks of so many tokens may share a call.
-        lists_words: Whether its call takes those as a list, one a picture.
-        mixes_noise: Whether the noise of several seeds can be mixed where it draws its own.
-        told_apart: A pattern: words that it is found in share no call with words that it is not.
-        default_px: Side of the default picture in pixels where no configuration says.
-        bins_by_default: Whether it turns a size into one of a table unless it is told not to.
-        cleans: Whether it cleans words unless it is told not to.
-        fixed_size: Whether it paints in its own size alone.
-        lock_width: The usual one; 1 where its denoiser mixes the pictures of a batch.
-        is_tested: Whether tests of ours paint with a small pipeline of it.
+        word_block: Prompts with the same number of blocks of so many tokens may share a call.
+        lists_words: Whether its call takes the embeddings as a list, one for each picture.
+        mixes_noise: Whether the noise of several seeds can be mixed.
+        told_apart: Prompts that match this pattern share no call with prompts that do not.
+        default_px: Side of the default size in pixels, if no configuration has one.
+        bins_by_default: Whether it replaces a size by one of a table unless that is turned off.
+        cleans: Whether it cleans prompts unless that is turned off.
+        fixed_size: Whether it paints only its default size.
+        lock_width: The default; 1 if its denoiser mixes the pictures of a batch.
+        is_tested: Whether SeedGrid's tests paint with a small pipeline of it.
     """
 
     pipeline: str
@@ -110,22 +109,22 @@ class Family:
 
     @property
     def strength_shortens(self) -> bool:
-        """Whether a start leaves its strength's share of the steps to be run; LCM runs them all."""
+        """Whether image-to-image runs only the strength's share of the steps; LCM runs all."""
         return self.sampling != "consistency"
 
     def needs_negative(self, recipe: Recipe) -> bool:
-        """Tell whether guidance acts only beside words to keep away from, be they empty."""
+        """Tell whether guidance needs a negative prompt in the call, even an empty one."""
         needs = bool(self.alone) or self.guidance == "true_cfg_scale"
         return self.has_negative_prompt and needs and recipe.guidance_scale > 1
 
     def left_out(self, recipe: Recipe) -> str:
-        """Return the negative words as the call is given them; Qwen-Image's authors write " "."""
+        """Return the negative prompt of the call; for an empty one Qwen-Image's authors use " "."""
         words = recipe.negative_prompt
         said = plain_words(words) if recipe.weights else words
         return said or (" " if self.guidance == "true_cfg_scale" else "")
 
     def size(self, configs: Configs) -> tuple[int, int]:
-        """Return the width and height in pixels that the model was made for."""
+        """Return the model's default width and height in pixels."""
         denoiser = configs[self.denoiser]
         if self.default_px and not self.default_latent and "sample_size" not in denoiser:
             return self.default_px, self.default_px
@@ -135,7 +134,7 @@ class Family:
         return width * scale, height * scale
 
     def latent(self, configs: Configs) -> tuple[int, int]:
-        """Return the channels of the noise, and how many pixels one of its pixels is wide."""
+        """Return the channels of the latents, and how many pixels wide one latent pixel is."""
         vae, without = _vae(configs), configs[self.denoiser]
         channels = vae.get("latent_channels") or vae.get("z_dim") or without["in_channels"]
         return int(channels), vae_scale(configs)
@@ -143,7 +142,7 @@ class Family:
     def decoding_bytes(self, configs: Configs) -> int:
         """Return about how many bytes decoding takes for a pixel of the picture, in float32.
 
-        The decoder's last layers hold a few tensors of the picture's full size at once.
+        The decoder's last layers hold a few tensors of the picture's full size.
         """
         vae = _vae(configs)
         channels = vae.get("block_out_channels") or [vae.get("base_dim", 3)]
@@ -158,11 +157,11 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return what the pipeline is called with, but for the generators and the start.
+        """Return the arguments of the pipeline's call, without generators and start.
 
         Args:
-            cells: Of one `batch_key`; where `zeroes_empty_negative`, all or none of them have a
-                negative prompt.
+            cells: Of one `batch_key`; with `zeroes_empty_negative`, all or none have a negative
+                prompt.
             configs: Of the model.
         """
         first = cells[0]
@@ -186,7 +185,7 @@ class Family:
         ):
             arguments["negative_prompt"] = [self.left_out(cell) for cell in cells]
         if self.cleans:
-            # Cleaning needs two optional packages; a picture must not depend on what is installed.
+            # Cleaning needs two optional packages; pictures must not depend on them.
             arguments["clean_caption"] = False
         if self.bins_by_default and configs[self.denoiser].get("sample_size") not in self.bins:
             arguments["use_resolution_binning"] = False
@@ -196,7 +195,7 @@ class Family:
 
 
 def vae_scale(configs: Configs) -> int:
-    """Return how many pixels one latent pixel is wide; 1 without a VAE."""
+    """Return how many pixels wide one latent pixel is; 1 without a VAE."""
     vae = _vae(configs)
     if not vae:
         return 1
@@ -213,13 +212,13 @@ def _vae(configs: Configs) -> dict[str, Any]:
 
 
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|‘[^‘’\n]*’|“[^“”\n]*”")
-"""Where diffusers' own pattern finds a quotation, in linear time."""
+"""Matches quotations as diffusers' own pattern does, in linear time."""
 
 _ROWS: Final[dict[str, dict[str, Any]]] = {
     "StableDiffusionPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusionXLPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusion3Pipeline": {"may_lack": ("text_encoder_3", "tokenizer_3")},
-    # It has a true guidance beside its own, which is off.
+    # Its second guidance, which would need them, is off.
     "FluxPipeline": {"has_negative_prompt": False},
     "PixArtAlphaPipeline": {"bins": (32, 64, 128), "one_step_foresees": True},
     "PixArtSigmaPipeline": {"bins": (32, 64, 128, 256)},
@@ -243,17 +242,17 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "AuraFlowPipeline": {},
     "KolorsPipeline": {},
     "Krea2Pipeline": {},
-    # Text in quotes is read by another reader, and guides the whole batch.
+    # Quoted text goes to a second text encoder, and changes the whole batch.
     "HunyuanImagePipeline": {"told_apart": _QUOTED},
-    # It scales every size to one area; its experts compute with the tokens of all pictures at once.
+    # It scales every size to one area; its experts mix the tokens of all pictures of a batch.
     "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "tells_shift": True},
     "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
     "ErnieImagePipeline": {"alone": ("prompt_embeds",), "word_block": 1, "lists_words": True},
 }
-"""What tests of ours paint with, and of each what its source does not say."""
+"""The tested pipelines, with what their source does not say."""
 
 FAMILIES: Final = tuple(_ROWS)
-"""The pipelines that tests of ours paint with."""
+"""The tested pipelines."""
 
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
@@ -273,8 +272,8 @@ def family_of(name: str) -> Family:
     """Return the family of a pipeline's class.
 
     Raises:
-        ModelError: `model_family`: diffusers has no such class here. `model_video`, `model_audio`,
-            `model_needs_picture` or `model_other`: it does not paint from words.
+        ModelError: `model_family`: the installed diffusers has no such class. `model_video`,
+            `model_audio`, `model_needs_picture` or `model_other`: it is not text-to-image.
     """
     source = read_pipeline(name)
     if source is None:

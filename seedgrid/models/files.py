@@ -1,7 +1,7 @@
-"""Read a model's folder and refuse what is damaged or unsafe, without loading it and without torch.
+"""Reads a model's folder without torch, and refuses what is damaged or unsafe.
 
-Only safetensors are weights here: pickled files (.bin, .ckpt, .pt) can run code when they are
-opened, so they are never opened. A folder that names code of its own is refused too.
+Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code when they are opened, so
+they never are. A folder with Python code of its own is refused too.
 
     files = read_folder(Path("assets/model"))
     files.family.pipeline, files.digest()
@@ -28,20 +28,20 @@ from seedgrid.models.pipeline_source import package_folder
 SUFFIX: Final = ".safetensors"
 GGUF: Final = ".gguf"
 QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")
-"""What weights of fewer bits may be stored by: the libraries, by diffusers' names for them."""
+"""The libraries for weights of fewer bits, by diffusers' names."""
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
 
 INDEX: Final = "model_index.json"
-"""The file that says what a model is made of."""
+"""The file that lists a model's components."""
 
 # `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
 _LIBRARIES: Final = frozenset({"diffusers", "transformers"})
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor|Guidance")
 _SETTINGS: Final = (("Scheduler", "scheduler_config.json"), ("Guidance", "guider_config.json"))
-"""What holds a component's configuration that is no `config.json`, by what its class is called."""
+"""Configuration files with names other than `config.json`, by a part of the class name."""
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", SUFFIX, GGUF)
 _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
-"""What a pipeline paints with; other parts may be left empty, a safety checker for one."""
+"""Required components; others may be empty, for example a safety checker."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
@@ -51,12 +51,12 @@ class ModelFiles:
     """A model in a folder of the diffusers layout, checked.
 
     Attributes:
-        variant: The file name's part that diffusers calls variant, None for the plain files.
-        files: Everything that is loaded, by its name within the folder.
-        quantiser: The library of `QUANTISERS` by which weights are stored; empty for plain ones.
-        checkpoint: The one file that holds all weights, where they are not in the folder.
-        is_distilled: Whether its index says that it was made for few steps.
-        absent: The components that diffusers must be told are missing on purpose.
+        variant: The variant in the file names (`fp16`); None for the plain files.
+        files: All files that are loaded, by name within the folder.
+        quantiser: The library of `QUANTISERS` that reads the weights; empty for plain ones.
+        checkpoint: The single file with all weights, if they are not in the folder.
+        is_distilled: Whether its index says that it is distilled for few steps.
+        absent: Optional components that it lacks, which diffusers must be told.
     """
 
     folder: Path
@@ -71,7 +71,7 @@ class ModelFiles:
     quantiser: str = ""
 
     def weights_bytes(self, dtype: DType) -> int:
-        """Return how much memory the weights take in a number format, about."""
+        """Return about how many bytes the weights take in a number format."""
         if self.quantiser:
             paths = [path for path in self.files.values() if path.suffix in (SUFFIX, GGUF)]
             return sum(path.stat().st_size for path in paths)
@@ -97,7 +97,9 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     components = components_of(index, folder, family)
     _check_is_what_it_says(components, folder, family)
     if "guider" in family.components and "guider" not in components:
-        family = replace(family, has_negative_prompt=False)  # Distilled: nothing acts on them.
+        family = replace(
+            family, has_negative_prompt=False
+        )  # Distilled: negative words have no effect.
     weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
@@ -123,7 +125,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
 
 def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str:
-    """Return the library by which weights are stored; empty where none is needed."""
+    """Return the library that reads the weights; empty if none is needed."""
     stored = [config.get("quantization_config") for config in configs.values()]
     found = [str(each.get("quant_method", "")) for each in stored if isinstance(each, dict)]
     found += ["gguf" for path in files.values() if path.suffix == GGUF]
@@ -137,7 +139,7 @@ def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str
 
 
 def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
-    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all."""
+    """Refuse an inpainting denoiser, whose input also has a picture and a mask (nine channels)."""
     denoiser, vae = configs.get(family.denoiser, {}), configs.get("vae", {})
     takes, has = denoiser.get("in_channels"), vae.get("latent_channels")
     if (
@@ -152,13 +154,13 @@ def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> 
 
 
 def read_header(path: Path, shown: str) -> dict[str, dict[str, Any]]:
-    """Read the table of contents of a safetensors file and check that the file is whole.
+    """Read the header of a safetensors file and check that the file is complete.
 
     Returns:
         For each tensor its `dtype` and `shape`.
 
     Raises:
-        ModelError: `model_damaged`: cut off, a placeholder of Git LFS, or something else.
+        ModelError: `model_damaged`: truncated, a pointer of Git LFS, or another format.
     """
     try:
         with safe_open(path, framework="np") as file:
@@ -209,9 +211,9 @@ def family_in(index: dict[str, Any], folder: Path) -> Family:
 
 
 def _check_is_what_it_says(components: dict[str, str], folder: Path, family: Family) -> None:
-    """Refuse a denoiser that is not of the class that the pipeline's source names.
+    """Refuse a denoiser of another class than the pipeline's source names.
 
-    diffusers renames: what older folders call `Transformer2DModel` may be of a newer class.
+    Older folders say `Transformer2DModel` where diffusers has a more specific class now.
     """
     part = family.denoiser
     wanted, found = family.components.get(part, ()), components.get(part)
@@ -226,11 +228,11 @@ def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[s
     """Return the class of each component that an index names, by the component's name.
 
     Raises:
-        ModelError: `model_damaged`, `model_code`, or `model_part`: what it needs is left empty.
+        ModelError: `model_damaged`, `model_code`, or `model_part`: a required one is empty.
     """
     components: dict[str, str] = {}
     for name, entry in index.items():
-        # Lists of numbers are settings, such as the layers that Krea 2 reads.
+        # Lists of numbers are settings, for example of Krea 2.
         if (
             name.startswith("_")
             or not isinstance(entry, list)
@@ -251,14 +253,14 @@ def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[s
 
 
 def _is_module_of_diffusers(name: object) -> bool:
-    """Tell whether an index names one of diffusers' own folders of pipelines."""
+    """Tell whether a name is one of diffusers' own pipeline modules."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         return False
     return (package_folder() / "pipelines" / name / "__init__.py").is_file()
 
 
 def _common_variant(folder: Path, weighted: list[str]) -> str | None:
-    """Return the variant that every weighted component has; None, the plain files, is preferred."""
+    """Return the variant that all components have; None, the plain files, is preferred."""
     each = [
         {match[1] if (match := VARIANT.search(path.name)) else None for path in paths}
         for name in weighted
@@ -271,13 +273,13 @@ def _common_variant(folder: Path, weighted: list[str]) -> str | None:
 
 
 def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]:
-    """Return what is loaded of one component; files of other variants are not."""
+    """Return the files of a component that are loaded, without other variants."""
     paths = sorted((folder / name).iterdir()) if (folder / name).is_dir() else []
     loaded = []
     for path in paths:
         match = VARIANT.search(path.name)
         if path.suffix == GGUF and any(each.suffix == SUFFIX for each in paths):
-            continue  # The plain weights are there, too.
+            continue  # The plain weights are used.
         accepted = {variant} if path.suffix == SUFFIX else {variant, None}
         if path.suffix in _DIGESTED_SUFFIXES and (match[1] if match else None) in accepted:
             loaded.append(path)
@@ -307,9 +309,9 @@ def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
 
 
 def _check_gguf(found: Sequence[Path], folder: Path) -> int:
-    """Check that there is one GGUF file, and return its bytes: a weight takes about one.
+    """Check a single GGUF file, and return its size: a weight takes about one byte.
 
-    Its tables are read when it is loaded: the library that can do so has no bounds.
+    Its header is read when it is loaded, since its library has no limits on headers.
     """
     if len(found) > 1:
         raise ModelError("model_gguf", value=found[1].name)

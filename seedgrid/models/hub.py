@@ -1,8 +1,7 @@
-"""What the hub says of a model before anything of it is fetched: files, sizes, digests, licence.
+"""The hub's information on a model before its download: files, sizes, digests, licence.
 
-All of it goes through the hub's own client, so that its login, its cache folder and its mirror
-(`HF_ENDPOINT`) count here too. What the client refuses becomes one of our sentences here and
-nowhere else. `download.py` fetches the files.
+All requests go through the hub's own client, with its login, cache folder and mirror
+(`HF_ENDPOINT`). The client's errors become ours here. `download.py` downloads the files.
 
     ask("google/ddpm-cifar10-32").num_bytes
 """
@@ -35,11 +34,11 @@ DEFAULT_REVISION: Final = "main"
 
 _WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
 TINY_FILES: Final = ("config.json", "diffusion_pytorch_model.safetensors")
-"""What is fetched of a tiny decoder (`tiny_decoders.py`), which has no index."""
+"""The files of a tiny decoder (`tiny_decoders.py`), which has no index."""
 _UNNAMED: Final = ("pytorch_lora_weights", "adapter_model", "model", "lora")
-"""What LoRAs' files are called that have no name of their own: they get their repository's."""
+"""Generic file names of LoRAs: such a LoRA is named after its repository."""
 _ASK_S: Final = 20.0
-"""How long the hub may take to say what a model consists of."""
+"""Timeout of the hub's answer, in seconds."""
 _MAX_INDEX_BYTES: Final = 1_000_000
 
 
@@ -50,7 +49,7 @@ class HubFile:
     Attributes:
         name: With its folder.
         size: In bytes.
-        digest: The SHA-256 of its content; of a small one the SHA-1 that git calls it by.
+        digest: The SHA-256 of its content; for a small file its git SHA-1.
     """
 
     name: str
@@ -60,14 +59,14 @@ class HubFile:
 
 @dataclass(frozen=True, kw_only=True)
 class HubModel:
-    """What would be fetched of a model.
+    """The files of a model that are downloaded.
 
     Attributes:
-        asked: The branch, tag or commit that was asked for.
-        revision: The commit that this is now.
-        licence: As the model's card names it; empty where it does not.
-        lora: What it will be called, where it is no whole model but a LoRA.
-        words: Of a LoRA: what its card says to write into the prompt.
+        asked: The requested branch, tag or commit.
+        revision: The commit it stands for now.
+        licence: From the model's card; empty if it names none.
+        lora: The LoRA's name; empty for a whole model.
+        words: A LoRA's trigger words, from its card.
     """
 
     id: str
@@ -80,7 +79,7 @@ class HubModel:
 
     @property
     def num_bytes(self) -> int:
-        """How large all of it is."""
+        """The size of all files."""
         return sum(file.size for file in self.files)
 
 
@@ -93,10 +92,10 @@ def read_name(text: str) -> tuple[str | None, str | None]:
 
 
 def read_download(text: str) -> tuple[str | None, str | None, str]:
-    """Read `org/name`, its revision, and which file is meant: `org/name/fox.safetensors`.
+    """Read `org/name`, its revision, and a file: `org/name/fox.safetensors`.
 
     Returns:
-        Id, revision and file, which is empty where none is named; None for the id of others.
+        Id, revision and file, which may be empty; the id is None for other texts.
     """
     named, at, revision = text.partition("@")
     owner, name, *folders = [*named.split("/"), ""]
@@ -107,12 +106,12 @@ def read_download(text: str) -> tuple[str | None, str | None, str]:
 
 
 def ask(hub_id: str) -> HubModel:
-    """Ask the hub once what a model, or a LoRA, consists of.
+    """Ask the hub for the files of a model or a LoRA.
 
     Raises:
         ModelError: `model_name`; `model_not_one`, `model_family`, `model_code`, `model_part` or
-            `model_pickle` for what could not be loaded; `lora_which` where there are several
-            LoRAs; `download_…` for what the hub's client refuses.
+            `model_pickle` for what cannot be loaded; `lora_which` if there are several LoRAs;
+            `download_…` for errors of the hub's client.
     """
     name, revision, file = read_download(hub_id)
     if name is None:
@@ -120,7 +119,7 @@ def ask(hub_id: str) -> HubModel:
     from huggingface_hub import HfApi
 
     with translated(name):
-        # Once: offline this is told at once.
+        # Without retries: an offline machine gets its error at once.
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         there = {each.rfilename: each for each in info.siblings or ()}
         if file or INDEX not in there:
@@ -141,7 +140,7 @@ def ask(hub_id: str) -> HubModel:
 
 
 def _lora(hub_id: str, asked: str, info: Any, file: str) -> HubModel:  # noqa: ANN401 (the client's)
-    """Return the LoRA of a repository, the only one or the one that is named."""
+    """Return the only LoRA of a repository, or the one of that file name."""
     there = {each.rfilename: each for each in info.siblings or ()}
     found = [name for name in there if name.endswith(SUFFIX) and file in ("", name)]
     if len(found) > 1:
@@ -162,7 +161,7 @@ def _lora(hub_id: str, asked: str, info: Any, file: str) -> HubModel:  # noqa: A
 
 
 def _says_lora(hub_id: str, revision: str, name: str) -> bool:
-    """Tell by the first bytes of a file, before it is fetched, whether it is a LoRA."""
+    """Tell by a file's header, before its download, whether it is a LoRA."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import SafetensorsParsingError
 
@@ -174,11 +173,11 @@ def _says_lora(hub_id: str, revision: str, name: str) -> bool:
 
 
 def files_to_fetch(names: Sequence[str], folders: Sequence[str] | None = None) -> list[str]:
-    """Return the files of a repository that are loaded: neither pickles nor second copies.
+    """Return the files of a repository to download: no pickles and no second copies.
 
     Args:
         names: All files of the repository, with their folders.
-        folders: Those that the model's index names; None takes every one.
+        folders: The components of the model's index; None takes every folder.
 
     Returns:
         The index, configurations, tokenizers and weights; of a variant such as fp16 only what has
@@ -202,31 +201,31 @@ def host() -> str:
 
 
 def hub_cache() -> Path:
-    """Return the folder in which the hub's client keeps what it fetched."""
+    """Return the cache folder of the hub's client."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def repository_folder(hub_id: str) -> Path:
-    """Return where the hub's cache keeps a model."""
+    """Return the folder of a model in the hub's cache."""
     return hub_cache() / f"models--{hub_id.replace('/', '--')}"
 
 
 @contextlib.contextmanager
 def translated(hub_id: str) -> Iterator[None]:
-    """Turn whatever the hub's client raises in the block into one of our sentences."""
+    """Raise errors of the hub's client in the block as ours."""
     try:
         yield
     except SeedGridError:
         raise
     except Exception as error:
-        # Whatever library the client speaks HTTP with, its errors are no types of ours.
+        # Of any type: the client's HTTP library differs between releases.
         raise refused(hub_id, error) from error
 
 
 def refused(hub_id: str, error: Exception) -> ModelError:
-    """Say what a refusal of the hub's client means; one that is unknown is logged."""
+    """Return our error for one of the hub's client; unknown ones are logged."""
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):
@@ -245,7 +244,7 @@ def refused(hub_id: str, error: Exception) -> ModelError:
 
 
 def _is_connection(error: Exception) -> bool:
-    """Tell whether no answer came, by the name of the error: the client's library changes."""
+    """Tell by an error's class name whether the connection failed."""
     return bool(re.search(r"Connect|Timeout|Protocol|ReadError|Network", type(error).__name__))
 
 
@@ -257,7 +256,7 @@ def _is_tiny_decoder(hub_id: str, info: Any, there: dict[str, Any]) -> bool:  # 
 
 
 def _read_json(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # noqa: ANN401 (the client's)
-    """Read a model's index, or a configuration, without keeping it."""
+    """Read a JSON file of a repository, without storing it."""
     from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers
 
@@ -277,7 +276,7 @@ def _read_json(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # n
 
 
 def _folders(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the folders of what is loaded, and refuse what could not be, before it is fetched."""
+    """Return the folders to download, and refuse models that cannot be loaded."""
     components = components_of(index, Path(hub_id), family_in(index, Path(hub_id)))
     for folder, class_name in components.items():
         own = [name for name in names if name.startswith(f"{folder}/")]

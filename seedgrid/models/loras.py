@@ -1,10 +1,9 @@
 """Low-rank adaptations (LoRAs) on this machine: safetensors files, by name and by content.
 
-A LoRA is a file, the name of one that was used before, was given to SeedGrid, or lies in one of
-the folders of `SEEDGRID_MODELS` or in `loras` there, or the hub id it was fetched by. Trigger words
-and what it was made for stand in its own file, as those who train LoRAs write them, or on its card
-on the hub; all of it is a stranger's text. What does not fit a model is found out when it is
-loaded. Needs no torch.
+A LoRA is found by file, by the name of one that was used before or is in a folder of
+`SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
+model come from its file's metadata or its card on the hub, and are untrusted text. Whether it fits
+a model is checked when it is loaded. Needs no torch.
 
     find_lora("fox").weights_sha256
 """
@@ -41,12 +40,11 @@ class LoraItem:
     """One LoRA on this machine.
 
     Attributes:
-        id: What recipes and prompts call it.
-        hub_id: Where it was fetched; empty where it came otherwise.
-        licence: As its card on the hub names it.
-        made_for: The kind of model that it says it was trained on; empty where it says nothing.
-        words: What to write into the prompt with it: its trigger words, or else what most of its
-            training pictures were called.
+        id: Its name in recipes and prompts.
+        hub_id: Of its download; empty if it was not downloaded.
+        licence: From its card on the hub.
+        made_for: The base model, from its metadata; empty if unknown.
+        words: Its trigger words, else the most frequent tags of its training pictures.
     """
 
     id: str
@@ -60,11 +58,11 @@ class LoraItem:
 
 
 def find_lora(name: str) -> Lora:
-    """Find a LoRA by its name, or by its hub id; no path is followed here.
+    """Find a LoRA by its name or its hub id; paths are not read.
 
     Raises:
-        InputError: `lora_missing` or `lora_not_downloaded`, by the prompt, where it was named;
-            `lora_not_offered`.
+        InputError: `lora_missing`, `lora_not_downloaded` or `lora_not_offered`, at the field
+            `prompt`.
         ModelError: `lora_damaged`.
     """
     if is_hub_id(name):
@@ -77,24 +75,24 @@ def find_lora(name: str) -> Lora:
 
 
 def check_offered(name: str) -> None:
-    """Refuse a LoRA that the owner of a public page does not offer, whether it is here or not."""
+    """Refuse a LoRA that a public page does not offer, whether it is here or not."""
     name = name.removesuffix(SUFFIX)
     if not is_offered(name, source_of(name)):
         raise InputError("lora_not_offered", field="prompt", value=name[:80])
 
 
 def take_lora(path: Path) -> Lora:
-    """Make a file known by its name from now on; see `Shelf.take`."""
+    """Remember a file by its name; see `Shelf.take`."""
     return _named(_SHELF.take(path))
 
 
 def recorded_lora(lora: Lora) -> Path:
-    """Return the very file that a recipe names; see `Shelf.recorded`."""
+    """Return the file of a recipe's LoRA; see `Shelf.recorded`."""
     return _SHELF.recorded(lora.id, lora.weights_sha256)
 
 
 def known_loras() -> tuple[Path, ...]:
-    """Return the LoRAs on this machine, each name once, in order of their names."""
+    """Return the LoRAs on this machine, each name once, sorted."""
     found: dict[str, Path] = {}
     for path in _SHELF.all():
         if path.stem not in found and may_be_lora(path):
@@ -103,7 +101,7 @@ def known_loras() -> tuple[Path, ...]:
 
 
 def may_be_lora(path: Path) -> bool:
-    """Tell whether a path is a whole safetensors file that holds a LoRA."""
+    """Tell whether a path is a complete safetensors file with a LoRA."""
     if path.suffix != SUFFIX or not path.is_file():
         return False
     try:
@@ -113,18 +111,18 @@ def may_be_lora(path: Path) -> bool:
 
 
 def source_of(name: str) -> str:
-    """Return the hub id that a LoRA was fetched by; empty where it came otherwise."""
+    """Return the hub id of a LoRA's download; empty if it was not downloaded."""
     source = recall(_SOURCES).get(name)
     return source if isinstance(source, str) else ""
 
 
 def lora_items() -> tuple[LoraItem, ...]:
-    """Return every LoRA on this machine, in order of their names."""
+    """Return every LoRA on this machine, sorted by name."""
     return tuple(describe_lora(path) for path in known_loras())
 
 
 def describe_lora(path: Path) -> LoraItem:
-    """Say of a LoRA what its file and its card say."""
+    """Return the item of a LoRA, from its file and its card."""
     metadata, name = _metadata(path), path.stem
     words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
     architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
@@ -141,14 +139,14 @@ def describe_lora(path: Path) -> LoraItem:
 
 
 def check_free(model: HubModel) -> None:
-    """Make sure that no other LoRA has the name that one of the hub would get."""
+    """Refuse a LoRA of the hub whose name another file already has."""
     place = _place(model)
     if place.exists() and file_digest(place) != model.files[0].digest:
         raise ModelError("model_there", value=place.name)
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Put a LoRA that was fetched among the others, with what its card says.
+    """Move a downloaded LoRA to the others, and remember its card.
 
     Raises:
         ModelError: `model_there`.
@@ -163,7 +161,7 @@ def keep_lora(model: HubModel, fetched: Path) -> None:
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA that was fetched or dropped here, and return how many bytes that freed."""
+    """Delete a LoRA that was downloaded or dropped; return the freed bytes."""
     for path in known_loras():
         if path.stem == name:
             if not is_own(path):
@@ -188,7 +186,7 @@ def _named(path: Path) -> Lora:
 
 
 def _metadata(path: Path) -> dict[str, str]:
-    """Return what a file says of itself; its table was found to be whole before."""
+    """Return a file's metadata; its header was checked before."""
     with safe_open(path, framework="np") as file:
         return file.metadata() or {}
 
@@ -199,7 +197,7 @@ def _phrases(text: str) -> tuple[str, ...]:
 
 
 def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
-    """Return what at least half as many training pictures were called as by the commonest tag.
+    """Return the tags that are at least half as frequent as the most frequent one.
 
     Source: https://github.com/kohya-ss/sd-scripts, `ss_tag_frequency` in `train_network.py`.
     """
@@ -216,7 +214,7 @@ def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Return a text of a stranger's as one short line that says no tag and no weight."""
+    """Return an untrusted text as one short line without angle brackets."""
     return one_line(" ".join(text.split()), limit=_MAX_CHARACTERS).translate(_NO_TAG).strip()
 
 

@@ -1,6 +1,4 @@
-"""How much memory this machine has for a model, and which number format suits both.
-
-No torch needed: it would take seconds to ask.
+"""The memory of this machine, and the number format for a model. Needs no torch.
 
 fits(8_000_000_000)
 """
@@ -22,29 +20,28 @@ from seedgrid.core.recipe import DType
 SMALL_MODEL_PARAMETERS: Final = 200_000_000
 
 _SHARE: Final = 0.9
-"""Of the memory, what a model may take: the system needs some, too."""
+"""The share of the memory that a model may take."""
 _SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
-"""Number formats that take less memory, the finest first, by the names that people choose."""
+"""Number formats that take less memory than float32, the most exact first, by option name."""
 
 
 def fits(needs_bytes: int) -> bool:
-    """Tell whether a model that takes so much fits into this machine's memory."""
+    """Tell whether a model of so many bytes fits this machine's memory."""
     return needs_bytes <= _SHARE * memory_bytes()
 
 
 def first_fitting(needs: Mapping[str, int]) -> str | None:
-    """Return the first number format that fits, of what a model needs in each; None for none."""
+    """Return the first number format whose bytes fit; None if none does."""
     return next((name for name, num_bytes in needs.items() if fits(num_bytes)), None)
 
 
 def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
-    """Refuse a model whose weights alone are more than this machine can hold, before it is loaded.
+    """Refuse a model whose weights are larger than memory and swap, before it is loaded.
 
-    The system would end the whole program otherwise. What is let go for it does not count: another
-    model leaves before this one is read.
+    Otherwise the system would kill the program. Loaded models do not count: they are freed first.
 
     Raises:
-        ModelError: `model_memory`, or `model_memory_format` where another format would do.
+        ModelError: `model_memory`, or `model_memory_format` if a smaller format would fit.
     """
     wanted = needs(dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
@@ -58,13 +55,13 @@ def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
 
 @cache
 def memory_bytes() -> int:
-    """Return the memory that models are loaded into: the largest GPU's, else the processor's."""
+    """Return the bytes of memory for models: the largest GPU's, else the main memory."""
     own = int(psutil.virtual_memory().total)
     return (_gpu_bytes() or own) if likely_device_type() == "cuda" else own
 
 
 def _gpu_bytes() -> int | None:
-    """Ask NVIDIA's own tool; None where it does not say."""
+    """Return the memory of the largest NVIDIA GPU by `nvidia-smi`; None if unknown."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return None
@@ -78,7 +75,7 @@ def _gpu_bytes() -> int | None:
 
 
 def size_text(num_bytes: float) -> str:
-    """Say how large something is, as the page does.
+    """Return a size as the page shows it.
 
     >>> size_text(132_968), size_text(6_938_000), size_text(13_876_000_000)
     ('133 KB', '6.9 MB', '14 GB')
@@ -90,24 +87,24 @@ def size_text(num_bytes: float) -> str:
 
 
 def choose_dtype(device_type: str, num_parameters: int) -> DType:
-    """Return the number format for a model of that size on that kind of device.
+    """Return the default number format for a model of a size on a kind of device.
 
-    On NVIDIA's GPUs bfloat16 has the range of float32 in half the memory. A processor and a small
-    model gain little from 16 bits, and on Apple's GPUs float16 gives NaN in many VAEs.
+    On NVIDIA GPUs bfloat16 has the range of float32 in half the memory. CPUs and small models gain
+    little from 16 bits, and on Apple GPUs float16 gives NaN in many VAEs.
     """
     is_small = num_parameters < SMALL_MODEL_PARAMETERS
     return "bfloat16" if device_type == "cuda" and not is_small else "float32"
 
 
 def weights_bytes(num_parameters: int, dtype: DType) -> int:
-    """Return how much memory so many numbers take."""
+    """Return how many bytes so many parameters take."""
     if dtype.startswith("int8-"):
         return num_parameters
     return num_parameters * (4 if dtype == "float32" else 2)
 
 
 def likely_device_type() -> str:
-    """Guess the kind of device by what the system shows, since asking torch takes seconds."""
+    """Guess the kind of device without torch, whose import takes seconds."""
     if Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None:
         return "cuda"
     if sys.platform == "darwin" and platform.machine() == "arm64":

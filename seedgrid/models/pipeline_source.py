@@ -1,7 +1,7 @@
-"""What a pipeline class of diffusers takes and makes, read from its source. Nothing is imported.
+"""Reads a pipeline class of diffusers from its source, without importing it.
 
-The parameters of `__call__` and their defaults, the components of `__init__` with their classes,
-and what is returned say nearly all that is needed to call a pipeline that nobody listed.
+The parameters and defaults of `__call__`, the components and classes of `__init__`, and the
+returned fields are nearly all that is needed to call a pipeline that is in no table here.
 
     read_pipeline("QwenImagePipeline").parameters["true_cfg_scale"]   # 4.0
 """
@@ -22,17 +22,17 @@ _SETS_SIGMAS: Final = re.compile(r"^\s+sigmas = ", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineSource:
-    """One class.
+    """One pipeline class.
 
     Attributes:
-        parameters: Of `__call__`, with their defaults; None for what is no plain value.
-        required: Those that have no default.
-        components: Of `__init__`, with the names of the classes that each may be of.
-        outputs: What the call returns, by name: `images`, `frames`, `audios`.
-        default_sample_size: As `__init__` sets it, in latent pixels.
-        own_solver: Whether it hands the noise levels to its scheduler, which only its own takes.
-        mixes_noise: Whether it draws its noise in a method of its own.
-        tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
+        parameters: Of `__call__`, with their defaults; None if the default is no literal.
+        required: Parameters without a default.
+        components: Of `__init__`, with the names of their possible classes.
+        outputs: The fields that the call returns: `images`, `frames`, `audios`.
+        default_sample_size: Set by `__init__`, in latent pixels.
+        own_solver: Whether it passes noise levels, which only its own scheduler takes.
+        mixes_noise: Whether it draws its noise in `prepare_latents`.
+        tells_shift: Whether it passes a shift, which other schedulers refuse with some models.
     """
 
     parameters: Mapping[str, Any]
@@ -47,7 +47,7 @@ class PipelineSource:
 
 @cache
 def read_pipeline(name: str) -> PipelineSource | None:
-    """Read a class; None where this release of diffusers has none of that name."""
+    """Read a class; None if the installed diffusers has none of that name."""
     path = _places().get(name)
     if path is None:
         return None
@@ -73,7 +73,7 @@ def read_pipeline(name: str) -> PipelineSource | None:
 
 @cache
 def begins_from_picture(name: str) -> str:
-    """Return the pipeline that begins from a picture, of diffusers' own table; empty for none."""
+    """Return the image-to-image pipeline of diffusers' own table; empty if there is none."""
     folder = package_folder()
     table = (folder / "pipelines" / "auto_pipeline.py").read_text(encoding="utf-8")
     renamed = name.replace("Pipeline", "Img2ImgPipeline")
@@ -84,7 +84,7 @@ def begins_from_picture(name: str) -> str:
 
 @cache
 def package_folder() -> Path:
-    """Return where diffusers is, without importing it."""
+    """Return the folder of diffusers, without importing it."""
     spec = find_spec("diffusers")
     assert spec is not None
     assert spec.submodule_search_locations

@@ -1,8 +1,8 @@
-"""Find models by name, on this machine only; `downloads.py` brings others here.
+"""Finds models on this machine by name; `download.py` downloads others.
 
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
-that was used before or lies in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
+that was used before or is in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
 the digest, never a path. Needs no torch.
 
     find("bundled").card.schedulers
@@ -54,16 +54,16 @@ class Model:
 
     @cached_property
     def card(self) -> ModelCard:
-        """What the model can do; reads all its weights the first time, for their digest."""
+        """The model's card; the first time all weights are read for their digest."""
         digest = self.files.digest()
         ref = ModelRef(id=self.id, revision=self.revision, weights_sha256=digest)
         return make_card(ref, self.files)
 
 
 def _read_once(name: str, revision: str, path: Path) -> Model:
-    """Return the same object, and what it has read, as long as no file of the folder changes.
+    """Return the same object, with what it has read, until a file of the folder changes.
 
-    A single file is read anew each time: its configurations lie elsewhere.
+    A single file is read again each time, since its configurations are elsewhere.
     """
     if not path.is_dir():
         return Model(id=name, revision=revision, path=path)
@@ -104,11 +104,11 @@ def find(model: str | None) -> Model:
 
 
 def card_here(model: str | None) -> ModelCard:
-    """Say what a model can do that is to paint on this machine.
+    """Return the card of a model, if this machine's memory can hold it.
 
     Raises:
         ModelError: As `find`; `model_memory`, before its weights are read for their digest, which
-            takes minutes.
+            can take minutes.
     """
     found = find(model)
     check_room(found.id, found.files.weights_bytes, "bfloat16")
@@ -116,16 +116,15 @@ def card_here(model: str | None) -> ModelCard:
 
 
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
-    """Find the very model that a recipe names: the same name and the same weights.
+    """Find the model of a recipe: the same name and the same weights.
 
     Raises:
-        ModelError: `model_missing`, `model_changed` when the name now means other weights,
-            `model_memory` when it cannot be loaded here, before its weights are read for their
-            digest, or what is wrong with the model of that name.
+        ModelError: `model_missing`; `model_changed`: the name now has other weights;
+            `model_memory`: this machine cannot hold it; or the error of the model of that name.
     """
     if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
-    elif ref.revision != "local":  # No other model has revisions: it is another one.
+    elif ref.revision != "local":  # Only hub models have revisions.
         models = []
     elif ref.id == BUNDLED:
         models = [find(BUNDLED)]
@@ -140,7 +139,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
             if model.card.ref.weights_sha256 == ref.weights_sha256:
                 return model
             problem = ModelError("model_changed", value=ref.id)
-        except ModelError as error:  # Another model of that name may still be the one.
+        except ModelError as error:  # Another model of that name may fit.
             problem = error
     raise problem
 
@@ -148,7 +147,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
 def installed() -> tuple[Model, ...]:
     """Return the models on this machine: bundled, used before, `SEEDGRID_MODELS`, hub cache.
 
-    Those that are damaged are listed too; reading their `card` tells what is wrong.
+    Damaged ones are listed too; their `card` raises the error.
     """
     folders = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
     folders += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
@@ -163,12 +162,12 @@ def installed() -> tuple[Model, ...]:
 
 
 def _find_local(wanted: str) -> Model | None:
-    """Return the folder or file of that path, or of that name where models are kept."""
+    """Return the model of a path, or of a name in the known folders."""
     path = Path(wanted).expanduser()
     if _may_be_model(path):
         model = _as_model(path.resolve())
         known = recall_texts(_PLACES).get(model.id, [])
-        if str(model.path) not in known:  # Its name alone then finds it when a picture is verified.
+        if str(model.path) not in known:  # So that a recipe's name finds it.
             remember_one(_PLACES, model.id, [*known, str(model.path)])
         return model
     for place in _known_places(wanted):
@@ -182,7 +181,7 @@ def _may_be_model(path: Path) -> bool:
 
 
 def _as_model(path: Path) -> Model:
-    """Name a model: a snapshot of the hub's cache by its hub id, any other by its own name."""
+    """Return the model of a path; a snapshot of the hub's cache is named by its hub id."""
     *_, repository, snapshots, revision = ("", "", *path.parts)
     hub_id = repository.removeprefix("models--").replace("--", "/", 1)
     is_cached = repository.startswith("models--") and snapshots == "snapshots"
@@ -192,7 +191,7 @@ def _as_model(path: Path) -> Model:
 
 
 def _known_places(name: str) -> list[Path]:
-    """Return where a local model of that name may lie; a name is one path segment."""
+    """Return the possible paths of a local model; a name is one path segment."""
     if not is_folder_name(name):
         return []
     places = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
@@ -204,12 +203,12 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find a model that was fetched, by us or by any other program that uses the hub's cache.
+    """Find a model in the hub's cache, whichever program downloaded it.
 
     Args:
         hub_id: `org/name`.
-        revision: A branch, tag or commit; None is the main branch as it was last fetched, or
-            else what was fetched last.
+        revision: A branch, tag or commit; None is the main branch as it was last downloaded,
+            else the newest snapshot.
 
     Raises:
         ModelError: `model_not_downloaded`.
@@ -217,8 +216,8 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
-    # `snapshot_download` without the network wants every file of a repository, also those that
-    # nobody loads; what a model is made of, its index says.
+    # `snapshot_download` without the network requires every file of a repository, also those that
+    # are not loaded. The index alone names the components.
     try:
         index = try_to_load_from_cache(hub_id, INDEX, revision=revision, cache_dir=hub_cache())
     except HFValidationError as error:
@@ -233,6 +232,6 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
 
 
 def _snapshots(repository: Path) -> list[Path]:
-    """Return what was fetched of a repository that can be a model, the newest last."""
+    """Return the snapshots of a repository that have an index, the newest last."""
     found = [path for path in repository.glob("snapshots/*") if (path / INDEX).is_file()]
     return sorted(found, key=lambda path: path.stat().st_mtime)

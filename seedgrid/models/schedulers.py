@@ -1,13 +1,12 @@
-"""Schedulers by the names people know, and which of them fit which family. Names need no torch.
+"""Schedulers by their common names, and which fit which family. The names need no torch.
 
-Offered is what draws its noise, at the first step and at every later one, from the picture's own
-CPU generator. Not offered, and why:
+All of them draw their noise, at every step, from the picture's own CPU generator. Not offered:
 
 - `DPMSolverSDEScheduler`, "DPM++ SDE" of k-diffusion: ignores generators. Its Brownian trees take
-  a list of seeds, but draw on the device of the model, so a seed would mean another noise on a
-  GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`, which draws from
-  the generators.
-- `LMSDiscreteScheduler`: needs SciPy, which nothing else here needs.
+  a list of seeds, but draw on the model's device, so that a seed gives other noise on a GPU.
+  "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`, which draws from the
+  generators.
+- `LMSDiscreteScheduler`: needs SciPy, which SeedGrid does not require.
 - `EDM…`, `TCD…`, `SASolver…`: made for models of other families.
 
 `python -m tools.prove` probes each with each family and writes docs/schedulers.md.
@@ -25,13 +24,13 @@ from seedgrid.models.families import Family, Sampling
 
 @dataclass(frozen=True)
 class Scheduler:
-    """One name of the table.
+    """One scheduler of the table.
 
     Attributes:
         scheduler_class: The class in diffusers.
-        changes: What is set in the model's own scheduler configuration.
-        samplings: What it fits.
-        max_steps: The most steps it can take, if fewer than its model's schedule has.
+        changes: Settings that replace those of the model's scheduler configuration.
+        samplings: Of the families that it fits.
+        max_steps: The maximum number of steps, if less than the model's schedule has.
         variance_exploding: True when its latents grow with the noise level, as in k-diffusion;
             previews need to know.
     """
@@ -49,7 +48,7 @@ _KARRAS: Final = {"use_karras_sigmas": True}
 _NO_KARRAS: Final = {"use_karras_sigmas": False}
 _DPM: Final = {"algorithm_type": "dpmsolver++"}
 _SDE: Final = {"algorithm_type": "sde-dpmsolver++"}
-# An odd number of steps needs the last one to be of lower order.
+# An odd number of steps needs a last step of lower order.
 _SINGLE: Final = {"lower_order_final": True}
 _FLOW: Final = {"use_flow_sigmas": True, "prediction_type": "flow_prediction"}
 _BOTH: Final[tuple[Sampling, ...]] = ("noise", "unscaled")
@@ -96,7 +95,7 @@ _USUAL: Final = (
     "Flow DPM++ 2M",
     "Flow UniPC",
 )
-"""What people try one after the other."""
+"""The schedulers that the page suggests as variations."""
 _FALLBACK: Final[dict[Sampling, str]] = {
     "noise": "DDIM",
     "flow": "Flow Euler",
@@ -120,7 +119,7 @@ def names_for(sampling: Sampling) -> tuple[str, ...]:
 
 
 def names_like(name: str) -> tuple[str, ...]:
-    """Return others that fit wherever this one is used; none where nobody can know."""
+    """Return common schedulers that fit where this one is used; none if that is unknown."""
     entry = TABLE.get(name)
     if entry is None or "consistency" in entry.samplings:
         return ()
@@ -129,11 +128,10 @@ def names_like(name: str) -> tuple[str, ...]:
 
 
 def own_name(family: Family, config: Mapping[str, Any]) -> str:
-    """Return the name of the scheduler that a model was published with.
+    """Return the name of a model's own scheduler.
 
     Returns:
-        Its name in the table; where the table has none that draws the same, the plainest that
-        fits: DDIM, Flow Euler, LCM or DDPM.
+        Its name in the table; if the table has no equal one, DDIM, Flow Euler, LCM, DDPM or SCM.
     """
     for name in names_for(family.sampling):
         entry = TABLE[name]
@@ -147,11 +145,11 @@ def own_name(family: Family, config: Mapping[str, Any]) -> str:
 
 
 def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None) -> int:
-    """Return the fewest steps that a scheduler can take with a model's configuration.
+    """Return the minimum number of steps of a scheduler with a model's configuration.
 
-    PNDM begins with four Runge-Kutta steps unless the model says to skip them; DPM2 a takes the
-    root of a number that, at two steps, may be rounded below zero. Some families ask a single step
-    for the picture that it foresees, which not every scheduler tells.
+    PNDM begins with four Runge-Kutta steps unless the model skips them; DPM2 a takes the root of a
+    number that rounding can make negative at two steps. Some families use the predicted picture of
+    a single step, which not every scheduler has.
     """
     foresees = not TABLE[name].scheduler_class.startswith(_FORESEE_NOTHING)
     if family is not None and family.one_step_foresees and not foresees:
@@ -162,14 +160,14 @@ def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None
 
 
 def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
-    """Make a new scheduler; one serves a single call, since schedulers keep state."""
+    """Make a new scheduler, for a single call, since schedulers keep state."""
     import diffusers
 
     entry = TABLE[name]
     scheduler_class = getattr(diffusers, entry.scheduler_class)
     changes = dict(entry.changes)
     if "use_flow_sigmas" in changes and "flow_shift" not in config:
-        # The flow's own Euler calls it `shift`; without it, the noise levels would be others.
+        # Flow Euler calls it `shift`; without it the noise levels would differ.
         changes["flow_shift"] = config.get("shift", 1.0)
     scheduler = scheduler_class.from_config(dict(config), **changes)
     _begin_at_the_first(scheduler)
@@ -177,11 +175,11 @@ def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
 
 
 def _begin_at_the_first(scheduler: Any) -> None:
-    """Let the first step be number 0 where later ones have its time.
+    """Make the first step number 0 where later steps have the same time.
 
-    Karras' noise levels of a schedule that ends in pure noise round to the same time more than
-    once. diffusers looks for the first step by its time, takes the second of that time, and has
-    one too few at the end: "index 29 is out of bounds for dimension 0 with size 29".
+    Karras' noise levels of a schedule that ends in pure noise round to the same time repeatedly.
+    diffusers looks up the first step by its time, finds a later one, and runs out of steps:
+    "index 29 is out of bounds for dimension 0 with size 29".
     """
     original = scheduler.set_timesteps
 

@@ -1,8 +1,8 @@
-"""Where models, LoRAs and upscaler networks lie, and files that are called by their names.
+"""Folders of models, LoRAs and upscaler networks, and finding files by name.
 
-A recipe holds a name and a digest, never a path. A name means the files that were used under it
-before, the last one first, and those in the folders of their kind. What SeedGrid fetched or was
-given it may delete; a folder that somebody keeps elsewhere it only forgets. No torch needed.
+A recipe holds a name and a digest, never a path. A name finds files that were used under it before,
+the newest first, then those in the folders of their kind. SeedGrid deletes only files that it
+downloaded or was given. Needs no torch.
 
     SHELF = Shelf(kind="lora", field="prompt", folders=lambda: [Path("loras")], fits=is_lora)
     SHELF.find("fox")   # PosixPath('loras/fox.safetensors')
@@ -28,10 +28,10 @@ from seedgrid.storage.cache import recall_texts, remember_one
 from seedgrid.storage.files import assets_folder, make_folder, size_of
 
 BUNDLED: Final = "bundled"
-"""What recipes call the model that ships."""
+"""The name of the bundled model in recipes."""
 
 LORAS: Final = "loras"
-"""The folder of LoRAs, in that of models."""
+"""The folder of LoRAs, inside the folder of models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +39,10 @@ class Shelf:
     """The .safetensors files of one kind.
 
     Attributes:
-        kind: Errors are called `KIND_missing`, `KIND_damaged` and `KIND_changed`; the cache
-            remembers under it where files were used.
-        folders: Where files may lie, asked each time.
-        fits: Tells by its header whether a file is of this kind.
+        kind: Prefix of the errors `KIND_missing`, `KIND_damaged` and `KIND_changed`, and of the
+            cache's key.
+        folders: Returns the folders of such files.
+        fits: Tells by a file's header whether it is of this kind.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Shelf:
     fits: Callable[[Mapping[str, Any]], bool]
 
     def find(self, name: str) -> Path:
-        """Return the file that is called so; no path is followed here.
+        """Return the file of a name; paths are not read.
 
         Raises:
             InputError: `KIND_missing`.
@@ -60,11 +60,11 @@ class Shelf:
         return self._checked(self._paths(name)[0])
 
     def take(self, path: Path) -> Path:
-        """Make a file known by its name from now on, and return it absolute.
+        """Remember a file by its name, and return its absolute path.
 
         Raises:
             InputError: `KIND_missing`.
-            ModelError: `KIND_damaged` for what is no safetensors file of this kind.
+            ModelError: `KIND_damaged`: it is no safetensors file of this kind.
         """
         path = path.expanduser().absolute()
         if path.suffix != SUFFIX or not path.is_file():
@@ -75,11 +75,11 @@ class Shelf:
         return path
 
     def recorded(self, name: str, sha256: str) -> Path:
-        """Return the very file that a recipe names: the same name and the same weights.
+        """Return the file of a recipe: the same name and the same weights.
 
         Raises:
             InputError: `KIND_missing`.
-            ModelError: `KIND_changed` when the name now means other weights.
+            ModelError: `KIND_changed`: the name now has other weights.
         """
         for path in self._paths(name):
             if file_digest(path) == sha256:
@@ -87,7 +87,7 @@ class Shelf:
         raise ModelError(f"{self.kind}_changed", value=name)
 
     def all(self) -> Iterator[Path]:
-        """Return every file, those that were used before first; a name may come again."""
+        """Return every file, those used before first; names may repeat."""
         used = (path for name in recall_texts(self._remembered) for path in self._used(name))
         lying = (path for folder in self.folders() for path in folder.glob(f"*{SUFFIX}"))
         return (path for path in (*used, *lying) if path.is_file())
@@ -97,7 +97,7 @@ class Shelf:
         return f"{self.kind}s"
 
     def _paths(self, name: str) -> list[Path]:
-        """Return the files that are called so; a name is one path segment, its ending is free."""
+        """Return the files of a name, which is one path segment, with or without its suffix."""
         found: list[Path] = []
         if is_folder_name(name):
             stem = name.removesuffix(SUFFIX)
@@ -121,27 +121,27 @@ class Shelf:
 
 
 def own_folder() -> Path:
-    """Return where models lie that were given to SeedGrid as files."""
+    """Return the folder of models that were dropped or downloaded as files."""
     return Path(platformdirs.user_data_dir("seedgrid", appauthor=False)) / "models"
 
 
 def bundled_folder() -> Path:
-    """Return where the bundled model lies: `SEEDGRID_BUNDLED`, the checkout, or the package."""
+    """Return the folder of the bundled model: `SEEDGRID_BUNDLED`, the checkout's or package's."""
     named = os.environ.get("SEEDGRID_BUNDLED")
     return Path(named) if named else assets_folder() / "model"
 
 
 def is_own(path: Path) -> bool:
-    """Tell whether a file or folder is SeedGrid's own to delete."""
+    """Tell whether SeedGrid may delete a file or folder."""
     return own_folder() in path.parents
 
 
 def place_for(name: str) -> Path:
-    """Return where a file of that name is kept.
+    """Return the path for a new file of a name.
 
     Raises:
-        ModelError: `model_name` for what is no name of a .safetensors file; `model_there` when
-            there is one already.
+        ModelError: `model_name`: it is no name of a .safetensors file; `model_there`: it exists
+            already.
         LibraryError: The folder cannot be made.
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
@@ -154,13 +154,13 @@ def place_for(name: str) -> Path:
 
 @contextlib.contextmanager
 def taking(name: str) -> Iterator[Path]:
-    """Take a .safetensors file in: write it to the path given; it is kept when the block ends.
+    """Give a path to write a .safetensors file to, which is kept when the block ends.
 
-    A LoRA is known by its tensors, and kept among LoRAs.
+    LoRAs are recognised by their tensors and kept in their own folder.
 
     Raises:
-        ModelError: As `place_for`; `model_damaged` or `model_unrecognised` for what is neither a
-            LoRA nor a whole model of a family that is known: nothing is kept.
+        ModelError: As `place_for`; `model_damaged` or `model_unrecognised`: it is neither a LoRA
+            nor a model of a known family, and is not kept.
         LibraryError: The folder cannot be made.
     """
     place = place_for(name)
@@ -179,7 +179,7 @@ def taking(name: str) -> Iterator[Path]:
 
 
 def delete_own(path: Path) -> int:
-    """Delete a file or folder of SeedGrid's own and return how many bytes that freed."""
+    """Delete a file or folder of SeedGrid's and return the freed bytes."""
     freed = size_of(path)
     if path.is_dir():
         shutil.rmtree(path)

@@ -1,8 +1,8 @@
-"""A whole model in one .safetensors file, as model sites publish them. No torch needed.
+"""A whole model in one .safetensors file, as model sites publish them. Needs no torch.
 
-Such a file holds weights only. The configurations and the tokenizer come from a folder of the same
-name beside it (`fox.safetensors`, `fox/model_index.json`), or from the family's own repository in
-the Hugging Face cache. Without such a folder, the names of the tensors tell the family.
+Such a file has only weights. Configurations and tokenizer come from a folder of the same name
+beside it (`fox.safetensors`, `fox/model_index.json`), else from a repository of its family in the
+hub's cache; the names of the tensors tell the family.
 """
 
 from dataclasses import replace
@@ -20,20 +20,20 @@ _CONFIGURATIONS: Final = {
     f"{_SD3}0.x_block.attn2.": "stabilityai/stable-diffusion-3.5-medium",
     _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
 }
-"""Hub repositories of configurations, by a prefix of tensors' names; the first that fits."""
+"""Hub repositories with configurations, by a prefix of tensor names; the first match counts."""
 _OPTIONAL_ENCODERS: Final = {
     "text_encoders.clip_l.": "text_encoder",
     "text_encoders.clip_g.": "text_encoder_2",
     "text_encoders.t5xxl.": "text_encoder_3",
 }
-"""Text encoders that a single file of Stable Diffusion 3 may lack, by their tensors' prefix."""
+"""Text encoders that a single file of Stable Diffusion 3 may lack, by tensor prefix."""
 
 
 def configuration_source(path: Path) -> str | Path:
-    """Return where a single file's configurations are: a folder beside it, or a hub id.
+    """Return a single file's configurations: a folder beside it, or a hub id.
 
     Raises:
-        ModelError: `model_damaged`, or `model_unrecognised` when no prefix fits.
+        ModelError: `model_damaged`, or `model_unrecognised` if no prefix matches.
     """
     header = read_header(path, path.name)
     beside = path.with_suffix("")

@@ -1,7 +1,7 @@
-"""Tiny decoders: small networks that stand in for a model's own decoder in live pictures.
+"""Tiny decoders: small networks that replace a model's own decoder in live pictures.
 
-Each is made for the latents of one kind of VAE, which its channels and its scaling factor tell. It
-lies in the hub's cache, where the models panel fetches it. Needs no torch.
+Each fits one kind of VAE, identified by its channels and scaling factor. The models panel downloads
+it into the hub's cache. Needs no torch.
 
     decoder_for(registry.find("sd").files.configs)   # "madebyollin/taesd", or ""
 """
@@ -19,14 +19,14 @@ TINY_DECODERS: Final = {
     (16, 1.5305): "madebyollin/taesd3",
     (16, 0.3611): "madebyollin/taef1",
 }
-"""By a VAE's latent channels and scaling factor: Stable Diffusion, its XL and 3, FLUX.1.
+"""By a VAE's latent channels and scaling factor: Stable Diffusion, SDXL, SD 3, FLUX.1.
 
 Source: https://github.com/madebyollin/taesd
 """
 
 
 def decoder_for(configs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the hub id of the tiny decoder of a model's kind; empty where there is none."""
+    """Return the hub id of the tiny decoder for a model; empty if there is none."""
     vae = configs.get("vae", {})
     if vae.get("_class_name") != "AutoencoderKL":
         return ""
@@ -35,12 +35,12 @@ def decoder_for(configs: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def is_decoder_here(name: str) -> bool:
-    """Tell whether a tiny decoder was fetched."""
+    """Tell whether a tiny decoder is downloaded."""
     return bool(_snapshots(name))
 
 
 def decoder_folder(name: str) -> Path:
-    """Return where a tiny decoder lies, the one fetched last.
+    """Return the newest folder of a tiny decoder.
 
     Raises:
         ModelError: `model_not_downloaded`.

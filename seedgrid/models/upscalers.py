@@ -1,8 +1,8 @@
 """Upscaler networks on this machine: safetensors files, by name and by content.
 
-One is a file, the name of one that was used before, or of one in the folder `upscalers` of the
-bundled model, or of the folders of `SEEDGRID_MODELS`. A recipe holds its name and digest, never a
-path. What a network is, is found out when it is loaded. Needs no torch.
+A network is found by file, by the name of one that was used before, or by name in the folders
+`upscalers` of the bundled model and of `SEEDGRID_MODELS`. A recipe holds its name and digest, never
+a path. Its architecture is detected when it is loaded. Needs no torch.
 
     take_upscaler(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
@@ -22,12 +22,12 @@ from seedgrid.models.shelf import BUNDLED, Shelf, bundled_folder, own_folder
 FOLDER: Final = "upscalers"
 
 _MAX_TENSORS: Final = 20_000
-"""The largest known have some 3,000; spandrel's time to look at them grows with their number."""
+"""The largest known networks have about 3,000; spandrel's detection takes longer with more."""
 _COLOURS: Final = 3
 
 
 def find_upscaler(name: str) -> Upscaler:
-    """Find a network by its name; no path is followed here.
+    """Find a network by its name; paths are not read.
 
     Raises:
         InputError: `upscaler_missing`, or `upscaler_not_offered` on a public page.
@@ -38,17 +38,17 @@ def find_upscaler(name: str) -> Upscaler:
 
 
 def take_upscaler(path: Path) -> Upscaler:
-    """Make a file known by its name from now on; see `Shelf.take`.
+    """Remember a file by its name; see `Shelf.take`.
 
     Raises:
         InputError: `upscaler_missing`.
-        ModelError: `upscaler_damaged` for what is no safetensors file of a network.
+        ModelError: `upscaler_damaged`: it is no safetensors file of a network.
     """
     return _named(_SHELF.take(path))
 
 
 def known_upscalers() -> tuple[str, ...]:
-    """Return the networks on this machine that people may use with any model, in their order."""
+    """Return the names of the networks for any model, sorted; on a public page those offered."""
     names = {path.stem for path in _SHELF.all() if path.parent != _own_folder()}
     return tuple(sorted((name for name in names if is_offered(name)), key=str.casefold))
 
@@ -61,17 +61,17 @@ def check_offered(name: str) -> None:
 
 
 def recorded_upscaler(upscaler: Upscaler) -> Path:
-    """Return the very file that a recipe names; see `Shelf.recorded`.
+    """Return the file of a recipe's network; see `Shelf.recorded`.
 
     Raises:
         InputError: `upscaler_missing`.
-        ModelError: `upscaler_changed` when the name now means other weights.
+        ModelError: `upscaler_changed`: the name now has other weights.
     """
     return _SHELF.recorded(upscaler.id, upscaler.weights_sha256)
 
 
 def needs_spandrel(upscaler: Upscaler) -> bool:
-    """Tell whether a network is of a kind that torch alone does not compute (`compact_scale`)."""
+    """Tell whether a network needs the library spandrel: all but Compact ones (`compact_scale`)."""
     path = recorded_upscaler(upscaler)
     return compact_scale(read_header(path, path.name)) is None
 
@@ -81,12 +81,12 @@ def _folders() -> list[Path]:
 
 
 def _own_folder() -> Path:
-    """Return where the bundled model has a network of its own."""
+    """Return the folder of the bundled model's own network."""
     return bundled_folder() / FOLDER
 
 
 def _is_network(header: Mapping[str, Any]) -> bool:
-    """Tell whether a file may hold a network: a tensor without values may say any shape."""
+    """Tell by a header whether a file can be a network; empty tensors are refused."""
     has_empty = any(0 in entry["shape"] for entry in header.values())
     return 0 < len(header) <= _MAX_TENSORS and not is_lora(header) and not has_empty
 
@@ -99,7 +99,7 @@ def _named(path: Path) -> Upscaler:
 
 
 def compact_scale(header: Mapping[str, Any]) -> int | None:
-    """Return how many times as wide a Compact network makes a picture; None where it is another."""
+    """Return the scale of a Compact network; None if it is another architecture."""
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
     given = shapes.get("body.0.weight", ())
     num_layers = len([name for name in shapes if name.endswith(".weight")])
@@ -111,7 +111,7 @@ def compact_scale(header: Mapping[str, Any]) -> int | None:
 
 
 def _shapes(num_layers: int, width: int, colours: int) -> dict[str, tuple[int, ...]]:
-    """Return what such a file holds: convolutions, and between two of them a slope a channel."""
+    """Return a Compact network's tensors: convolutions, with PReLU slopes between them."""
     shapes: dict[str, tuple[int, ...]] = {}
     last, before = num_layers - 1, _COLOURS
     for layer in range(0, num_layers, 2):
