@@ -1,9 +1,8 @@
-"""ZIP files: pictures as they are, or a bundle of them with all they need to be made again.
+"""ZIP files: pictures alone, or a bundle with everything that paints them again.
 
     write_bundle(entries, Path("art.zip"))
 
-Pictures as they are come in pieces, as they are packed: the file lies nowhere, and no more than a
-piece is in memory.
+An archive of pictures is streamed: only a piece of it is in memory, nothing on the disk.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from seedgrid.models.shelf import BUNDLED
 from seedgrid.storage.files import open_atomically
 
 _DATE: Final = (2026, 1, 1, 0, 0, 0)
-"""Of all members: a fixed one makes equal archives equal files."""
+"""The date of all members, fixed so that equal archives are equal files."""
 _PIECE_BYTES: Final = 1024**2
 _README: Final = """\
 {count} pictures made with SeedGrid {version}.
@@ -50,15 +49,14 @@ requirements.txt  the versions that made them
 def write_bundle(
     entries: Sequence[Entry], path: Path, *, model: Path | None = None, has_starts: bool = True
 ) -> None:
-    """Write a ZIP file with the pictures and everything that makes them again.
+    """Write a ZIP file with the pictures and everything that paints them again.
 
     Args:
-        entries: At least one, whose files are there.
-        path: Of the file, which is replaced if it exists.
-        model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
-            put in anyway; any other must be had without it.
-        has_starts: Whether what the pictures were begun from goes in, as into the library of who
-            imports it.
+        entries: At least one, with their files.
+        path: Replaced if it exists.
+        model: A model's folder to include. The bundled model is always included, since it cannot be
+            downloaded by name.
+        has_starts: Whether to include the start pictures, which an import then stores.
     """
     program = script(entries, has_starts=False)
     model, files = model or _own_model(entries), weight_files(entries)
@@ -93,11 +91,11 @@ def write_bundle(
 
 
 def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
-    """Return the LoRAs and networks that pictures name, by what they are called in a bundle.
+    """Return the files of the pictures' LoRAs and networks, by their names in a bundle.
 
     Raises:
-        InputError: `lora_not_offered` or `upscaler_not_offered`: a stranger names a file that its
-            owner shows nobody, by its digest, gets none.
+        InputError: `lora_not_offered` or `upscaler_not_offered`: a public page gives out no other
+            files, whatever digests a picture names.
         ModelError: It is not here.
     """
     files = {}
@@ -113,19 +111,19 @@ def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
 
 
 def picture_name(entry: Entry, number: int) -> str:
-    """Name a picture's file by place, seed and id; words never become a file's name."""
+    """Return a picture's file name of number, seed and id, without words."""
     return f"{number:03}-seed{entry.recipe.seed}-{entry.id[:8]}.png"
 
 
 def _own_model(entries: Sequence[Entry]) -> Path | None:
-    """Return the folder of the model in the box, if it is what painted and is still the same."""
+    """Return the folder of the bundled model, if all pictures are of this very version."""
     first, *others = {entry.recipe.model for entry in entries}
     if others or first.id != BUNDLED:
         return None
     try:
         return registry.find_recorded(first).files.folder
     except ModelError:
-        return None  # A later release has another one: reproduce.py asks for the folder.
+        return None  # A later release has another version: reproduce.py needs `--model`.
 
 
 def _picture_bytes(entry: Entry) -> bytes:
@@ -136,7 +134,9 @@ def _picture_bytes(entry: Entry) -> bytes:
 
 
 def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
-    models = sorted({entry.recipe.model.id for entry in entries})  # Names, as `_check` made sure.
+    models = sorted(
+        {entry.recipe.model.id for entry in entries}
+    )  # Names: `_check` refused anything else.
     arguments, model = "", f"Model: {', '.join(models)}, fetched by its name.\n"
     if has_model:
         model = "The model is in the folder model/, where reproduce.py looks for it.\n"
@@ -175,7 +175,7 @@ def _json(value: object) -> bytes:
 
 
 def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
-    """Pack the files of these pictures, named by their words; those that are gone are left out."""
+    """Yield a ZIP archive of the pictures' files, named by their words, without missing ones."""
     there = [entry for entry in entries if entry.path.is_file()]
     if not there:
         raise InputError("export_nothing", field="picture")
@@ -183,11 +183,11 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
         picture_filename(e.recipe.prompt, e.recipe.seed, e.lineage.change) for e in there
     )
     pieces = _Pieces()
-    # PNGs are compressed already. But a stored member that comes in pieces has no length in its
-    # header, and some readers stop there; deflated at level 0, which all read, it says its end.
+    # PNGs are compressed already. Some readers cannot read a stored member whose length is unknown
+    # in advance, but all read deflate at level 0.
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
         for name, entry in zip(names, there, strict=True):
-            with suppress(FileNotFoundError):  # It was deleted since.
+            with suppress(FileNotFoundError):  # It was deleted meanwhile.
                 yield from _packed_member(archive, pieces, name, entry)
     yield pieces.taken()
 
@@ -204,7 +204,7 @@ def _packed_member(
 
 
 class _Pieces(io.RawIOBase):
-    """A file that holds what was written since it was last taken."""
+    """A file object that keeps what was written since the last `taken`."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

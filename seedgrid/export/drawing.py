@@ -1,4 +1,4 @@
-"""Text in pictures: lines that fit, in the first font that has their letters. Knows Pillow only.
+"""Draws pages of pictures with headings and captions.
 
 write(image, (24, 24), wrap("a red fox", 18, 500, 2), 18, 24)
 """
@@ -14,11 +14,11 @@ from seedgrid.core.errors import InputError
 from seedgrid.storage.files import assets_folder
 
 _CELLS_PX: Final = (256, 192, 128, 96, 64)
-"""The more pictures there are, the smaller they are, so that the whole stays below:"""
+"""Sizes of pictures on a page: the largest with which the page stays below these limits:"""
 _MAX_PIXELS: Final = 24_000_000
 _MAX_SIDE_PX: Final = 60_000
 _CAPTION_FROM_PX: Final = 128
-"""Smaller pictures have no words under them: nobody could read them."""
+"""Smaller pictures have no captions."""
 _MARGIN: Final = 24
 _GAP: Final = 12
 _CAPTION_PX, _CAPTION_LINE, _CAPTION_LINES = 15, 20, 2
@@ -30,7 +30,7 @@ _INK: Final = "#1b1b1f"
 _QUIET: Final = "#6b6b73"
 
 _INTER: Final = assets_folder() / "fonts" / "inter.woff2"
-# Inter holds no Chinese or Korean: these are what systems bring, the first that is there is used.
+# Inter has no Chinese or Korean letters: fonts of common systems, the first available one is used.
 _SYSTEM_FONTS: Final = (
     "NotoSansCJK-Regular.ttc",
     "PingFang.ttc",
@@ -49,9 +49,9 @@ class Cell:
     """One picture with its caption.
 
     Attributes:
-        open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
-        missing: What follows the caption where the picture is missing.
-        chosen: Draws a coloured frame: the artist went on from here.
+        open: Returns the picture when it is drawn; None for a missing one, drawn as a frame.
+        missing: Added to the caption of a missing picture.
+        chosen: Whether it has a coloured frame: it was refined.
     """
 
     open: Callable[[], Image.Image | None]
@@ -69,10 +69,10 @@ class Block:
 
 
 def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Image:
-    """Draw blocks one under the other, and a line below; pictures are opened as they are drawn.
+    """Draw blocks one below the other, and a footer; pictures are opened as they are drawn.
 
     Raises:
-        InputError: `sheet_large`: it is too large with the smallest pictures, too.
+        InputError: `sheet_large`: it is too large even with the smallest pictures.
     """
     cell_px, width, height = _fitting_size(blocks, columns)
     page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
@@ -91,7 +91,7 @@ def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Im
 
 
 def _fitting_size(blocks: Sequence[Block], columns: int) -> tuple[int, int, int]:
-    """Return the size of a picture, and width and height of the whole, in pixels."""
+    """Return the size of a picture, and width and height of the page, in pixels."""
     for cell_px in _CELLS_PX:
         width = 2 * _MARGIN + columns * (cell_px + _GAP) - _GAP
         rows = sum(-(-len(block.cells) // columns) for block in blocks)
@@ -132,7 +132,7 @@ def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: i
 
 
 def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
-    """Break a text into lines that fit; what is too much ends in an ellipsis.
+    """Break a text into lines that fit; a text that is too long ends with an ellipsis.
 
     Scripts without spaces break between letters.
     """
@@ -160,7 +160,7 @@ def write(
     line_px: int,
     colour: str = _INK,
 ) -> None:
-    """Write lines from their left upper corner, each in a font that has its letters."""
+    """Draw lines of text from the left upper corner, each in a font with its letters."""
     pencil, (left, top) = ImageDraw.Draw(image), place
     for number, line in enumerate(lines):
         font = font_for(line, size_px)
@@ -168,16 +168,16 @@ def write(
 
 
 def font_for(text: str, size_px: int) -> Font:
-    """Return the first font that has every letter; the first of all when none has."""
+    """Return the first font with every letter of a text, else the first font."""
     fonts = _fonts(size_px)
     letters = frozenset(text)
     return next((font for font in fonts if all(_has(font, letter) for letter in letters)), fonts[0])
 
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
-    """Return how many letters from the beginning fit; at least one.
+    """Return how many letters of a text fit into a width, at least one.
 
-    Only about as much of a text is measured as fits, however long it is.
+    Long texts are not measured as a whole.
     """
     low, high = 1, 1
     while high < len(text) and font.getlength(text[:high]) <= width_px:
@@ -204,5 +204,5 @@ def _fonts(size_px: int) -> tuple[Font, ...]:
 
 @functools.lru_cache(maxsize=20_000)
 def _has(font: Font, letter: str) -> bool:
-    """Tell whether a font draws more than its sign for "missing"."""
+    """Tell whether a font has a letter."""
     return letter.isspace() or bytes(font.getmask(letter)) != bytes(font.getmask("\U0010ffff"))

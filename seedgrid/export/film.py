@@ -108,7 +108,7 @@ def check_suffix(path: Path) -> str:
 
 
 def write_film(film: Film, path: Path) -> None:
-    """Write a film.
+    """Write a film as WebP or GIF.
 
     Raises:
         InputError: As `check_suffix`.
@@ -117,7 +117,7 @@ def write_film(film: Film, path: Path) -> None:
     suffix = check_suffix(path)
     first, *others = _frames(film)
     webp = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
-    how = webp if suffix == ".webp" else {"optimize": True}  # A GIF has no place for the mark.
+    how = webp if suffix == ".webp" else {"optimize": True}  # GIF cannot hold the mark.
     with open_atomically(path) as file:
         first.save(
             file,
@@ -131,7 +131,7 @@ def write_film(film: Film, path: Path) -> None:
 
 
 def durations_ms(num_steps: int) -> list[int]:
-    """Return how long each frame stands: the noise, the steps, the end."""
+    """Return the duration of each frame in ms: the noise, the steps, the end."""
     if num_steps == 0:
         return [_END_MS]
     shortest, longest = _STEP_MS

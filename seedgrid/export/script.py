@@ -1,8 +1,8 @@
-"""A script that makes pictures again with diffusers alone, and compares them.
+"""Writes a script that paints pictures again with diffusers alone, and compares them.
 
-It makes the plain diffusers calls that SeedGrid makes: the same padding to the lock's width, fresh
-CPU generators, the same scheduler and switches. It imports nothing of SeedGrid, so it is also the
-proof that SeedGrid adds nothing of its own to a picture.
+It makes the same plain diffusers calls as SeedGrid: padded to the lock width, with fresh CPU
+generators, the same scheduler and settings. It imports nothing of SeedGrid, which proves that
+SeedGrid adds nothing of its own.
 
     Path("reproduce.py").write_text(script(entries))
 """
@@ -28,8 +28,8 @@ from seedgrid.models.schedulers import TABLE
 from seedgrid.storage import starts
 
 _DATA_MARK: Final = "# <data>\n"
-# A portable picture's arithmetic is SeedGrid's own. A copy of it in every script would be a second
-# definition; its versions never change, so any later SeedGrid will do.
+# Portable arithmetic is imported from SeedGrid instead of copied; its versions never change, so any
+# later release will do.
 _PORTABLE_IMPORT: Final = """\
 try:
     from seedgrid.portable import portable
@@ -39,29 +39,29 @@ ARITHMETIC["portable-1"] = portable
 """
 _NEEDED: Final = "nothing of SeedGrid"
 _NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
-# With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
-# made by it, and old ones have known holes.
+# The oldest supported releases: older ones in a picture's passport are not pinned, since they may
+# have known vulnerabilities.
 _REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "5.0"}
 _OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4", "sdnq": "0.2", "gguf": "0.19"}
 
 
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
-    """Write a program that makes these pictures again with diffusers and compares them.
+    """Return a program that paints these pictures again with diffusers and compares them.
 
     Args:
         entries: At least one; those of one model, size and settings share a batch.
-        has_starts: Whether the program holds what pictures were begun from; it looks for them in
-            the folder `starts` beside it otherwise.
+        has_starts: Whether the program contains the start pictures; otherwise it reads them from
+            the folder `starts` beside it.
 
     Returns:
-        Python source. It prints `identical` or `DIFFERENT` for each picture and ends with 0 when
-        all are identical. A model that is no hub id is given by `--model PATH`, one of several by
+        Python source. It prints `identical` or `DIFFERENT` for each picture and exits with 0 if all
+        are identical. A model that is no hub id is passed by `--model PATH`, one of several by
         `--model NAME=PATH`.
 
     Raises:
         PictureError: `start_missing`.
-        InputError: `export_nothing`, `scheduler_unknown`, or `model_name` when what
-            a stranger's picture calls its model is no name.
+        InputError: `export_nothing`, `scheduler_unknown`, or `model_name`: a picture's
+            model has no valid name.
     """
     if not entries:
         raise InputError("export_nothing", field="picture")
@@ -89,7 +89,7 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
 
 
 def _tables() -> dict[str, Any]:
-    """Return what the program must know of families, by their pipelines: rows of our table."""
+    """Return the program's tables of pipeline properties."""
     families = [family_of(name) for name in FAMILIES]
     return {
         "SIZES_WITH_BINS": {each.pipeline: each.bins for each in families if each.bins},
@@ -106,7 +106,7 @@ def _tables() -> dict[str, Any]:
 
 
 def _part(name: str, is_needed: bool = True) -> str:
-    """Return a part of the program; nothing where no picture needs it."""
+    """Return a part of the program; empty if no picture needs it."""
     path = resources.files("seedgrid.export").joinpath(f"{name}_template.txt")
     return path.read_text(encoding="utf-8") if is_needed else ""
 
@@ -118,9 +118,9 @@ def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
 
 
 def requirements(passports: Iterable[Passport], *besides: str) -> str:
-    """Pin the libraries that computed under these passports; the newest where they differ.
+    """Return requirements with the library versions of these passports, the newest of each.
 
-    What is no release, or one that is too old, is not pinned: then the oldest that will do is said.
+    Invalid or unsupported versions are replaced by the oldest supported one.
     """
     lines = []
     found = [passport.model_dump() for passport in passports]
@@ -133,7 +133,7 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
 
 
 def needs_model_path(entries: Sequence[Entry]) -> bool:
-    """Tell whether the script must be told where the model is: it is no hub id."""
+    """Tell whether the script needs `--model`: a model is no hub id."""
     return not all(is_hub_id(entry.recipe.model.id) for entry in entries)
 
 
@@ -150,9 +150,9 @@ def _check(entry: Entry) -> None:
 
 
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Group entries that may share a batch, at most W of them: settings and passport are equal.
+    """Group entries that may share a batch, at most W: with equal settings and passport.
 
-    A negative prompt and none may not share one: SDXL means two things by them.
+    Pictures with and without a negative prompt do not share one: SDXL treats them differently.
     """
     groups: dict[tuple[str, str, bool], list[list[Entry]]] = {}
     for entry in entries:
@@ -193,7 +193,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def quantiser_of(entry: Entry) -> str:
-    """Return the library that keeps a picture's weights in fewer bits; empty for none."""
+    """Return the quantiser of a picture's model; empty if there is none."""
     if entry.recipe.is_int8:
         return "sdnq"
     told = entry.passport.model_dump()
@@ -224,7 +224,7 @@ def _picture(entry: Entry) -> dict[str, Any]:
 
 
 def _script_passport(passport: Passport) -> dict[str, Any]:
-    """Return what the script restores or compares: nothing but known names and values."""
+    """Return the passport's values that the script restores or compares; only known ones."""
     placement = placement_of(passport)
     return {
         "versions": {name: library_release(getattr(passport, name)) or "" for name in _REQUIRED},
@@ -239,5 +239,5 @@ def _script_passport(passport: Passport) -> dict[str, Any]:
 
 
 def _order(release: str) -> tuple[int, ...]:
-    """Return what sorts releases; those of one number keep the order of their texts."""
+    """Return the sort key of a release."""
     return tuple(int(part) for part in release.split(".") if part.isdecimal())

@@ -1,8 +1,7 @@
-"""Several pictures in one PNG file: a plain grid, a contact sheet with words, the poster of a work.
+"""Several pictures in one PNG file: a plain grid, a contact sheet, or the poster of a work.
 
-Several rounds of one work are a poster, one block a round with where it came from and what was
-changed; everything else is a grid. The pictures of one work bring their recipes along, as a text:
-who takes the file in gets the whole tree back, painted again.
+Several rounds of one work become a poster, with a block for each round; all other pictures become a
+grid. A sheet of one work contains its recipes as a text: importing it paints the whole tree again.
 
     write_sheet(library.work(work_id), Path("poster.png"))
 """
@@ -43,11 +42,10 @@ def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -
     Args:
         entries: At least one, in the order in which they were made.
         path: Ends in `.png`; replaced if it exists.
-        language: Of what is said beside the prompts.
+        language: Of the words beside the prompts.
 
     Raises:
-        InputError: `sheet_suffix`, `export_nothing`, or `sheet_large` for more pictures than one
-            can look at.
+        InputError: `sheet_suffix`, `export_nothing`, or `sheet_large` for too many pictures.
     """
     if path.suffix.lower() != ".png":
         raise InputError("sheet_suffix", field="sheet", value=path.name)
@@ -60,7 +58,7 @@ def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -
 
 
 def _work_of(entries: Sequence[Entry]) -> str:
-    """Return what brings a work back; nothing for several, or where it would not be read."""
+    """Return the text with a work's recipes; empty for several works, or if it is too long."""
     if len({entry.lineage.work_id for entry in entries}) > 1:
         return ""
     text = write_work(entries)
@@ -78,10 +76,10 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
     """Return images of one size in rows and columns, as diffusers' `make_image_grid` does.
 
     Args:
-        images: Row by row, made when they are taken; cells without a picture stay black. They are
-            made smaller where the whole would have more than 100 megapixels.
-        count: How many, at least one.
-        rows: By default as square as can be: four make 2x2, five to nine 3 columns.
+        images: Row by row; missing cells stay black. They are reduced if the grid would have more
+            than 100 megapixels.
+        count: Number of images, at least one.
+        rows: By default nearly square: four make 2x2, five to nine 3 columns.
     """
     columns = count // rows if rows else math.isqrt(count - 1) + 1
     num_rows = -(-count // columns)
@@ -100,7 +98,7 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
 
 
 def is_sheet(path: Path) -> bool:
-    """Tell whether a PNG file is a sheet: it has no recipe, and nobody should miss one."""
+    """Tell whether a PNG file is a sheet, which has no recipe of its own."""
     try:
         texts = png.read_texts(path)
     except PictureError:
@@ -118,7 +116,7 @@ def _save(file: BinaryIO, image: Image.Image, *, has_start: bool, work: str = ""
 
 
 def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[Block], int]:
-    """Lay pictures out; return the blocks and the number of columns. Nothing is opened yet."""
+    """Return the blocks and the number of columns of a sheet; no file is opened."""
     if not entries:
         raise InputError("export_nothing", field="picture")
     rounds = _rounds_of(entries)
@@ -132,7 +130,7 @@ def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[B
 
 
 def _rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return pictures by the click that made them, in order, each round by its cells."""
+    """Return pictures by round, in order, each round by its cells."""
     rounds: dict[str, list[Entry]] = {}
     for entry in entries:
         rounds.setdefault(entry.lineage.round_id, []).append(entry)
@@ -140,7 +138,7 @@ def _rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
-    """One block a round: where it came from, its pictures, and which was gone on from."""
+    """Return a block for each round, with its origin; refined pictures are marked."""
     places = {
         entry.id: {"number": number, "cell": entry.lineage.cell + 1}
         for number, made in enumerate(rounds, 1)
@@ -160,7 +158,7 @@ def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
 
 
 def _cell_of(entry: Entry, change: str, language: str, *, chosen: bool = False) -> Cell:
-    """Return a picture with its seed and what was changed under it."""
+    """Return a cell with the seed and the change as its caption."""
     return Cell(
         open=partial(_open, entry.path),
         caption=caption_of(entry.recipe, change, language),

@@ -1,9 +1,8 @@
-"""The texts in a JPEG or WebP file: its EXIF block, read with limits, as a PNG's texts by key.
+"""Reads the texts in the EXIF block of a JPEG or WebP file, with limits, by the keys of PNG texts.
 
-AUTOMATIC1111, Forge, SD.Next, SwarmUI and Fooocus write there, as a user comment, what they write
-into a PNG as `parameters`; ComfyUI writes `prompt:{…}` where the camera's model belongs. Knows no
-pixels and nothing of what the texts mean. Pillow reads EXIF too, but has no limits: fields that all
-point at the same bytes make 300 copies of them (600 MB of a 2 MB file).
+AUTOMATIC1111, Forge, SD.Next, SwarmUI and Fooocus write their `parameters` as the user comment;
+ComfyUI writes `prompt:{…}` into the camera's model. Pillow reads EXIF without limits: fields that
+point at the same bytes make 300 copies of them (600 MB from a 2 MB file).
 
 Source: Exif 2.32, 4.6.2 (structure) and 4.6.5 (user comment)
 """
@@ -17,17 +16,17 @@ from seedgrid.storage.metadata import MAX_METADATA_BYTES, exif_block
 
 _SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
 _MAKE_AND_MODEL: Final = range(0x0100, 0x0111)
-"""ComfyUI counts down from the camera's model: make, description, and whatever is below."""
+"""ComfyUI uses the tags from the camera's model downwards."""
 
 _SIZES: Final = {1: 1, 2: 1, 4: 4, 7: 1, 13: 4}
-"""Bytes of one value, of the types that hold text or lead on: byte, text, long, undefined."""
+"""Bytes of one value of the types byte, text, long, undefined and pointer."""
 
 _TEXT_TAGS: Final = {_SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT, *_MAKE_AND_MODEL}
 _MAX_FIELDS: Final = 1000
 
 
 def read_texts(data: bytes) -> dict[str, str]:
-    """Read the texts by the keys that the same tools use in a PNG; none when there are none.
+    """Read the texts by the keys that the same tools use in a PNG.
 
     Raises:
         PictureError: `picture_foreign` when the EXIF block is damaged, `picture_text` when it has
@@ -93,7 +92,7 @@ def _texts(tags: dict[int, bytes]) -> dict[str, str]:
 
 
 def _comment(value: bytes) -> str:
-    """Decode a user comment; its first eight bytes name the code, where the writer cared."""
+    """Decode a user comment; its first eight bytes may name the encoding."""
     code, words = value[:8], value[8:]
     if code == b"UNICODE\0":
         return _wide(words)
@@ -101,7 +100,7 @@ def _comment(value: bytes) -> str:
 
 
 def _wide(words: bytes) -> str:
-    """Decode UTF-16 of either byte order: which one it is, writers do not agree on."""
+    """Decode UTF-16 of either byte order, which differs between programs."""
     if 0 not in words:
         return _plain(words)
     # Settings hold Latin letters, whose other byte is zero.

@@ -1,8 +1,7 @@
-"""A recipe in a link: the words and settings as URL parameters, and back as a request, strictly.
+"""Links: recipes as URL parameters, and strict reading of such links as requests.
 
-The names are those of the command line (core/fields.py). What a link says is typed by a stranger:
-values are checked one by one, and a model can be named but not given as a path. Knows no web
-server.
+The names are those of the command line (core/fields.py). Links are untrusted: every value is
+checked, and a model is a name, never a path.
 
     >>> read_link("prompt=a+red+fox&seeds=0-3").seeds
     (0, 1, 2, 3)
@@ -24,15 +23,15 @@ MAX_CHARACTERS: Final = 64_000
 
 _YES: Final = re.compile("yes")
 _WHOLE: Final = re.compile(r"\d{1,6}", re.ASCII)
-# As many decimals as the smallest number has; none is lost on the way.
+# As many decimals as the smallest float has.
 _DECIMAL: Final = re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII)
 
 
 def link_query(recipe: Recipe) -> str:
-    """Write a recipe as the query of a link, all that a page can fill in.
+    """Return a recipe as the query of a link, with all settings that the page can fill in.
 
     Args:
-        recipe: Its LoRAs are named in the prompt; digests stay out: what they mean is installed.
+        recipe: Its LoRAs are named in the prompt; digests are left out.
     """
     request = ask_again(recipe)
     values = {row.name: row.text(request) for row in IN_LINKS}
@@ -44,14 +43,13 @@ def read_link(query: str) -> Request | None:
     """Read the query of a link.
 
     Args:
-        query: What follows the question mark. Names that are not ours are somebody else's
-            (hosts add their own) and are left alone.
+        query: The text after the question mark. Unknown names are ignored (hosts add their own).
 
     Returns:
-        The request, not yet resolved; None when the link holds nothing of ours.
+        The request; None if the link has no setting of ours.
 
     Raises:
-        InputError: By field: a value that cannot be, a name given twice, a link that is too long.
+        InputError: A wrong value, a repeated name, or a link that is too long, by field.
     """
     if len(query) > MAX_CHARACTERS:
         raise InputError("link_invalid", field="prompt", value="link", reason="it is too long")
@@ -81,7 +79,7 @@ def _values_of(query: str) -> dict[str, str]:
 
 
 def _parsed(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
-    """Read a value as a link writes it; a link is stricter than what people type."""
+    """Read a value as links write it, more strictly than typed text."""
     if row.name == "model":
         return _model(text)
     if row.value_type is bool:

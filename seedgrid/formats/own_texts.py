@@ -1,7 +1,7 @@
-"""What SeedGrid writes into a picture for other programs: the text `parameters`, and a mark.
+"""The texts in a picture for other programs: `parameters`, and the mark of generated pictures.
 
-AUTOMATIC1111-style readers understand `parameters`. The mark says, in XMP, that a model made the
-picture: IPTC's digital source type. It holds no word of anybody's, so it needs no escaping.
+AUTOMATIC1111-style readers understand `parameters`. The mark is XMP with IPTC's digital source
+type; it contains no user text, so nothing is escaped.
 
 Source: https://cv.iptc.org/newscodes/digitalsourcetype/; XMP specification, part 3, 1.1.5 (PNG)
 """
@@ -17,7 +17,7 @@ PARAMETERS_KEY: Final = "parameters"
 """The name of the text in a PNG file."""
 
 MARK_KEY: Final = "XML:com.adobe.xmp"
-"""The name of the text in which PNG readers look for XMP."""
+"""The name of the text with XMP."""
 
 _SOURCE_TYPES: Final = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 _MARK: Final = (
@@ -34,7 +34,7 @@ _VERSION: Final = re.compile(r", Version: SeedGrid [\w.+-]{1,40}\Z")
 
 
 def parameters_text(recipe: Recipe) -> str:
-    """Say the recipe in the words that AUTOMATIC1111-style readers understand.
+    """Return the recipe in the format of AUTOMATIC1111.
 
     Source:
         https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
@@ -66,7 +66,7 @@ def parameters_text(recipe: Recipe) -> str:
 
 
 def mark_text(*, has_start: bool) -> str:
-    """Return the XMP packet that says that a model made a picture.
+    """Return the XMP packet that marks a picture as generated.
 
     Args:
         has_start: Whether it began from another picture, which may be a photograph.
@@ -81,12 +81,12 @@ def source_type(*, has_start: bool) -> str:
 
 
 def without_version(text: str) -> str:
-    """Return such a text without the release that wrote it; anybody else's as it is."""
+    """Return a `parameters` text without SeedGrid's release."""
     return _VERSION.sub("", text)
 
 
 def _noise_settings(recipe: Recipe) -> dict[str, object]:
-    """Say whose noise is mixed in: one seed as those readers know it, several in our own words."""
+    """Return the noise mix: one seed in AUTOMATIC1111's terms, several in our own."""
     shares = recipe.noise_mix
     if len(shares) == 1:
         return {"Variation seed": shares[0].seed, "Variation seed strength": shares[0].weight}
@@ -95,9 +95,9 @@ def _noise_settings(recipe: Recipe) -> dict[str, object]:
 
 
 def _changing(recipe: Recipe) -> str:
-    """Return the words, with those of held steps before them, as `[from:to:steps]`.
+    """Return the prompt; with held steps as `[parent's prompt:prompt:steps]`.
 
-    Words that themselves hold what this is made of cannot be written so; nor can a region.
+    Prompts with brackets or colons, and regions, cannot be written so.
 
     Source:
         https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing

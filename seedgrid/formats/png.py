@@ -1,7 +1,7 @@
-"""A recipe in and out of a PNG file: the `seedgrid` chunk, and what other programs read.
+"""Writes recipes into PNG files and reads them: the `seedgrid` chunk, and texts for other programs.
 
-Every file is walked with limits (png_chunks.py) before Pillow sees it, and whatever is wrong with
-it becomes one `PictureError`. Knows nothing of other tools' formats or of the library.
+Every file is parsed with limits (png_chunks.py) before Pillow sees it; any fault becomes one
+`PictureError`.
 
     record = read(Path("fox.png"))
     record.recipe.seed
@@ -34,7 +34,7 @@ CHUNK_KEY: Final = "seedgrid"
 _KEY: Final = CHUNK_KEY.encode()
 
 Source = Path | bytes
-"""A file, or what is in it."""
+"""A file's path or its bytes."""
 
 # zlib level 1 writes a picture three times as fast as level 6 for a tenth more bytes.
 _SIGNATURE: Final = b"caBX"
@@ -43,12 +43,10 @@ _COMPRESS_LEVEL: Final = 1
 
 
 class PngRecord(Value):
-    """What a SeedGrid picture says of itself, in the order in which it is written as JSON.
-
-    Nothing of it is proved until the pixels are read.
+    """The `seedgrid` record of a picture, in the order of its JSON; pixels are not checked.
 
     Attributes:
-        pixels_sha256: Over the RGB bytes that were written, row by row.
+        pixels_sha256: Over the RGB bytes, row by row, when it was written.
     """
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
@@ -90,12 +88,12 @@ def pack(pixels: Pixels) -> bytes:
 
 
 def read(source: Source) -> PngRecord:
-    """Read what a SeedGrid picture says of itself, without decoding its pixels.
+    """Read the record of a SeedGrid picture, without decoding its pixels.
 
     Raises:
-        PictureError: The file is not there, damaged or too large; `picture_without_recipe` when
-            it is a PNG of somebody else; `picture_record` when its recipe cannot be read;
-            `picture_altered` when it has another size than its recipe.
+        PictureError: The file is missing, damaged or too large; `picture_without_recipe`: it is no
+            picture of SeedGrid; `picture_record`: its recipe cannot be read; `picture_altered`: its
+            size is not the recipe's.
     """
     chunks = png_chunks.split(read_bytes(source))
     size, record = png_chunks.header(chunks), record_of(chunks)
@@ -105,7 +103,7 @@ def read(source: Source) -> PngRecord:
 
 
 def read_checked(source: Source) -> tuple[PngRecord, Pixels]:
-    """Read record and pixels, and check that they belong together."""
+    """Read record and pixels, and check the pixels' digest."""
     data = read_bytes(source)
     record, pixels = read(data), read_pixels(data)
     if pixels_sha256(pixels) != record.pixels_sha256:
@@ -114,14 +112,14 @@ def read_checked(source: Source) -> tuple[PngRecord, Pixels]:
 
 
 def read_pixels(source: Source) -> Pixels:
-    """Decode any PNG file, ours or not.
+    """Decode any PNG file.
 
     Returns:
         RGB, shape (height, width, 3), uint8; transparency is dropped.
 
     Raises:
-        PictureError: The file is not there, damaged or too large; `picture_large` also for what
-            is too much to be unpacked here.
+        PictureError: The file is missing, damaged or too large; `picture_large` also if decoding
+            takes too much memory.
     """
     data = read_bytes(source)
     png_chunks.header(png_chunks.split(data))
@@ -133,20 +131,20 @@ def read_pixels(source: Source) -> Pixels:
 
 
 def read_size(source: Source) -> tuple[int, int]:
-    """Return width and height of any PNG file, in pixels, without unpacking it.
+    """Return width and height of any PNG file, in pixels, without decoding it.
 
     Raises:
-        PictureError: The file is not there, damaged or too large.
+        PictureError: The file is missing, damaged or too large.
     """
     size = png_chunks.header(png_chunks.split(read_bytes(source)))
     return size.width, size.height
 
 
 def read_texts(source: Source) -> dict[str, str | None]:
-    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`).
+    """Read the text chunks of any PNG file by key; None for a text that is too long (`texts`).
 
     Raises:
-        PictureError: The file is not there, damaged or too large.
+        PictureError: The file is missing, damaged or too large.
     """
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
@@ -154,9 +152,9 @@ def read_texts(source: Source) -> dict[str, str | None]:
 
 
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
-    """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed.
+    """Return a SeedGrid picture with another lineage; its pixels stay compressed as they are.
 
-    A signature would not be true of it any more, and goes.
+    A signature would no longer be valid, and is removed.
     """
     chunks = tuple(chunk for chunk in png_chunks.split(png) if chunk.kind != _SIGNATURE)
     record = record_of(chunks).model_copy(update={"lineage": lineage})
@@ -164,18 +162,18 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
 
 
 def mark_of(recipe: Recipe) -> Chunk:
-    """Return the chunk that marks a picture as made by a model."""
+    """Return the XMP chunk that marks a picture as generated."""
     return png_chunks.utf8_text(MARK_KEY, mark_text(has_start=bool(recipe.kept_pixels)))
 
 
 def is_record_as_written(chunk: Chunk) -> bool:
-    """Tell whether a file's record is letter by letter as `encode` writes JSON, and so packed."""
+    """Tell whether a record's chunk is byte for byte as `encode` writes it."""
     text = png_chunks.texts([chunk]).get(CHUNK_KEY)
     return text is not None and chunk == png_chunks.utf8_text(CHUNK_KEY, _json(json.loads(text)))
 
 
 def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
-    """Tell whether the text for other programs is the recipe's, whatever release wrote it."""
+    """Tell whether the `parameters` text is the recipe's, of any release."""
     text = png_chunks.texts([chunk]).get(PARAMETERS_KEY)
     if text is None or chunk != png_chunks.plain_text(PARAMETERS_KEY, text):
         return False
@@ -213,7 +211,7 @@ def _json(value: object) -> str:
 
 
 def record_of(chunks: tuple[Chunk, ...]) -> PngRecord:
-    """Read what a picture says of itself from the chunks of its file, whatever its size is now."""
+    """Read the record from a file's chunks; the picture's size is not checked."""
     records = [chunk for chunk in chunks if png_chunks.key_of(chunk) == _KEY]
     if not records:
         raise PictureError("picture_without_recipe")
@@ -224,7 +222,7 @@ def record_of(chunks: tuple[Chunk, ...]) -> PngRecord:
         raise PictureError("picture_text", value=CHUNK_KEY)
     try:
         record = PngRecord.model_validate_json(text)
-        _json(json.loads(text))  # The passport keeps what it does not know, but no NaN or 1e999.
+        _json(json.loads(text))  # The passport keeps unknown values, but no NaN or 1e999.
     except ValidationError as error:
         raise PictureError("picture_record", reason=first_reason(error, whole="record")) from error
     except ValueError as error:

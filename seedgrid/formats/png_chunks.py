@@ -1,7 +1,6 @@
-"""The chunks of a PNG file: walked with limits, their texts read, replaced, written.
+"""Parses the chunks of PNG files with limits, and reads and writes their texts.
 
-Pillow would accept a million tiny text chunks or 60 MB in one; this walker is what stands before
-it. Knows nothing of recipes, and decodes no pixels.
+Pillow would accept a million tiny text chunks or 60 MB in one. Pixels are not decoded here.
 
 Source: https://www.w3.org/TR/png-3/
 """
@@ -35,7 +34,7 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What IHDR says.
+    """The contents of IHDR.
 
     Attributes:
         width: In pixels.
@@ -53,7 +52,7 @@ class Header:
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
-    """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped.
+    """Split a PNG file into its chunks, IHDR first, IEND last; bytes after IEND are dropped.
 
     Raises:
         PictureError: `picture_large`, or `picture_damaged` with what is wrong.
@@ -84,8 +83,10 @@ def header(chunks: Iterable[Chunk]) -> Header:
         raise PictureError("picture_damaged", reason=f"its size is {width}x{height}")
     if width * height > MAX_PIXELS:
         raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
-    if data[10] or data[11] or data[12] not in (0, 1):  # There is one way to pack, and to filter.
-        raise PictureError("picture_damaged", reason="its header names a way that there is not")
+    if (
+        data[10] or data[11] or data[12] not in (0, 1)
+    ):  # PNG defines one compression and one filter method.
+        raise PictureError("picture_damaged", reason="its header names an unknown method")
     return Header(
         width=width,
         height=height,
@@ -99,10 +100,10 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
     """Read the text chunks by key; of two with one key the first counts.
 
     Returns:
-        As many as have 256 KB together, unpacked; None for one that does not fit any more.
+        Texts of at most 256 KB together, decompressed; None for one that does not fit.
 
     Raises:
-        PictureError: `picture_damaged` for a text that cannot be unpacked.
+        PictureError: `picture_damaged` for a text that cannot be decompressed.
     """
     found: dict[str, str | None] = {}
     left = MAX_METADATA_BYTES
@@ -117,7 +118,7 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
 
 
 def key_of(chunk: Chunk) -> bytes:
-    """Return the key of a text chunk; nothing for any other, and for a text that has none."""
+    """Return the key of a text chunk; empty for other chunks."""
     end = chunk.data.find(b"\0", 0, _MAX_KEY_BYTES + 1) if chunk.kind in TEXT_KINDS else -1
     return chunk.data[: max(end, 0)]
 
@@ -165,14 +166,14 @@ def _check_order(chunks: list[Chunk]) -> None:
     kinds = [chunk.kind for chunk in chunks]
     if kinds[0] != b"IHDR" or kinds.count(b"IHDR") != 1 or b"IDAT" not in kinds:
         raise PictureError("picture_damaged", reason="its chunks are not those of a picture")
-    # A capital says that no picture can be shown without it; some readers pass over it.
+    # A capital marks a critical chunk, which some readers would skip.
     if strange := {kind for kind in kinds if kind[:1].isupper()} - _CRITICAL_KINDS:
         name = min(strange).decode("ascii")
         raise PictureError("picture_damaged", reason=f"its chunk {name} is none of a PNG picture")
 
 
 def _text(chunk: Chunk, most: int) -> bytes | None:
-    """Return a text, unpacked; None when it has more than so many bytes."""
+    """Return a text's bytes, decompressed; None for more than `most` bytes."""
     start = len(key_of(chunk)) + 1
     is_packed = chunk.kind == b"zTXt" or chunk.data[start : start + 1] == b"\1"
     if chunk.kind == b"zTXt":
@@ -208,6 +209,6 @@ def _unpacked(data: memoryview, most: int) -> bytes | None:
 
 
 def packed(chunk: Chunk) -> bytes:
-    """Return a chunk as it stands in a file."""
+    """Return the bytes of a chunk in a file."""
     check = zlib.crc32(chunk.data, zlib.crc32(chunk.kind))
     return struct.pack(">I", len(chunk.data)) + chunk.kind + chunk.data + struct.pack(">I", check)

@@ -1,7 +1,7 @@
-"""Sign pictures by the C2PA standard, where their owner has a certificate; last of all, as a chunk.
+"""Signs pictures by the C2PA standard, if `SEEDGRID_C2PA` names a certificate.
 
-Needs c2pa-python, an extra. No server is asked, so a signature has no time of a third party. No
-pixel and no text changes.
+Needs c2pa-python, an optional package. The signature is a chunk of the finished file; pixels and
+texts stay. No time stamp server is asked.
 
 Source: https://spec.c2pa.org, https://github.com/contentauth/c2pa-python
 """
@@ -25,7 +25,7 @@ _SETTINGS: Final = {"builder": {"thumbnail": {"enabled": False}}}
 
 
 def signed(png: bytes, *, has_start: bool) -> bytes:
-    """Return a PNG file signed, where `SEEDGRID_C2PA` names a certificate; else as it is.
+    """Return a PNG file with a signature if `SEEDGRID_C2PA` is set, else unchanged.
 
     Raises:
         LibraryError: `c2pa_missing` without c2pa-python; `c2pa_refused` with the reason.
@@ -51,7 +51,7 @@ def signed(png: bytes, *, has_start: bool) -> bytes:
 
 
 def check() -> None:
-    """Make sure that pictures can be signed, where they are to be.
+    """Check that pictures can be signed, if `SEEDGRID_C2PA` is set.
 
     Raises:
         LibraryError: As `signed`.
@@ -62,7 +62,7 @@ def check() -> None:
 
 
 def _read(path: Path) -> tuple[bytes, bytes]:
-    """Return the certificates, the signer's first, and the private key of a PEM file."""
+    """Return the certificate chain and the private key of a PEM file."""
     parts = [(found[1], found[0].encode()) for found in _PART.finditer(path.read_text("ascii"))]
     certificates = [text for kind, text in parts if kind == "CERTIFICATE"]
     keys = [text for kind, text in parts if kind == "PRIVATE KEY"]

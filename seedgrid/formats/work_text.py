@@ -1,6 +1,6 @@
-"""A work as one text: each picture's recipe and place in the tree of choices, without pixels.
+"""A work as a JSON text: each picture's recipe and lineage, without pixels.
 
-It stands in `recipes.json` of a bundle and inside a poster, under `WORK_KEY`:
+It is in `recipes.json` of a bundle and, under `WORK_KEY`, in a poster:
 
     read_work(write_work(library.work(work_id)))
 """
@@ -20,12 +20,12 @@ WORK_KEY: Final = "seedgrid-work"
 
 
 class WorkPicture(Value):
-    """A picture of a work, as far as its recipe tells of it.
+    """A picture of a work, without pixels.
 
     Attributes:
-        recipe_id: Of the recipe, for who reads the text without us.
-        passport: The digest of where it was computed.
-        pixels_sha256: What its pixels are to be.
+        recipe_id: The recipe's id, for other programs.
+        passport: The digest of its passport.
+        pixels_sha256: The digest of its pixels.
     """
 
     recipe_id: str
@@ -36,7 +36,7 @@ class WorkPicture(Value):
 
 
 def described(entry: Entry) -> dict[str, Any]:
-    """Return a picture as the text holds it."""
+    """Return a picture as it is written in the text."""
     return {
         "recipe_id": entry.recipe.id,
         "recipe": entry.recipe.model_dump(mode="json"),
@@ -47,7 +47,7 @@ def described(entry: Entry) -> dict[str, Any]:
 
 
 def write_work(entries: Iterable[Entry]) -> str:
-    """Write pictures as one text."""
+    """Return pictures as one text."""
     return json_text([described(entry) for entry in entries])
 
 

@@ -1,8 +1,8 @@
 """The library's SQLite database: its tables, its transactions and its daily backup.
 
-A connection lives for one transaction, so nothing stays open or locked between two calls. With the
-rollback journal, `synchronous=EXTRA` and BEGIN IMMEDIATE before any writing, the crash tests lost
-nothing. What SQLite refuses becomes a `LibraryError` here and nowhere else. Knows no pictures.
+A connection lives for one transaction, so nothing stays open or locked between calls. With the
+rollback journal, `synchronous=EXTRA` and BEGIN IMMEDIATE before writing, the crash tests lose
+nothing. SQLite's errors become `LibraryError` here.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ _SCHEMA: Final = (
 )
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _NOT_OURS: Final = ("no such table", "no such column")
-"""What SQLite says of a database with other tables than ours."""
+"""SQLite's messages for a database with other tables."""
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
@@ -112,16 +112,16 @@ class Database:
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction that only reads: it sees one state of the whole library."""
+        """Open a read transaction, with a consistent view of the library."""
         with self._refusals(), contextlib.closing(self._begun("BEGIN")) as connection:
             yield connection
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def writes(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction that may write from its start, and is safe on disk at its end.
+        """Open a write transaction, which is on the disk at its end.
 
-        Whatever the block raises undoes all of it.
+        Any exception in the block rolls it back.
         """
         with self._refusals(), contextlib.closing(self._begun("BEGIN IMMEDIATE")) as connection:
             yield connection
@@ -129,7 +129,7 @@ class Database:
 
     @contextlib.contextmanager
     def made_anew(self) -> Iterator[sqlite3.Connection]:
-        """Make a new database and fill it, in one transaction; its path must be free."""
+        """Create a database and fill it in one transaction; its path must be free."""
         with self._refusals(), contextlib.closing(self._connected()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             _create(connection)
@@ -197,7 +197,7 @@ class Database:
         return True
 
     def _check_is_new(self) -> None:
-        """Refuse to take a missing or empty database beside picture files for a new library."""
+        """Refuse a missing or empty database if there are picture files."""
         if next((self.path.parent / "objects").glob("??/*.png"), None) is not None:
             raise LibraryError("library_damaged", value=str(self.path))
 
@@ -222,7 +222,7 @@ class Database:
 
 
 def problems(connection: sqlite3.Connection) -> str:
-    """Return what SQLite says of a damaged database; nothing when it is sound."""
+    """Return SQLite's report on a damaged database; empty if it is intact."""
     lines = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
     return "" if lines == ["ok"] else "; ".join(map(str, lines))
 
@@ -233,7 +233,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _empty() -> sqlite3.Connection:
-    """Return a database in memory that answers as an empty library, inside a transaction."""
+    """Return an empty database in memory, inside a transaction."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.row_factory = sqlite3.Row
     connection.execute("BEGIN")

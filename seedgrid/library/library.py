@@ -1,10 +1,10 @@
-"""Library: a folder in which everything made is kept and can be found again.
+"""Library: a folder with all pictures, and an index to search them.
 
     with Library(Path("art")) as library:
         entry = library.add(picture)
 
-When `add` returns, the picture survives kill -9, a power cut and a full disk. Threads and
-processes share a library freely. Knows nothing of models or screens.
+When `add` returns, the picture survives kill -9, a power cut and a full disk. Threads and processes
+can share a library.
 """
 
 import hashlib
@@ -41,42 +41,41 @@ from seedgrid.storage.files import check_room, make_folder
 BUSY_TIMEOUT_S: Final = 30.0
 
 _BESIDE_PIXELS: Final = 16 * 1024
-"""Bytes of a picture's recipe and row; packed pixels are never more than unpacked ones."""
+"""Bytes of a picture's recipe and row; compressed pixels are never larger than raw ones."""
 
 _File = tuple[bytes, Entry]
-"""A PNG file, and what stands in it."""
+"""A PNG file and its entry."""
 
 
 class Watcher(Protocol):
-    """Bounds a library and counts what is in it."""
+    """Limits a library and counts its bytes."""
 
     def may_grow(self) -> None:
-        """Be asked before its folder is made, and before more is begun; it may refuse."""
+        """Called before its folder is made and before new pictures; it may raise."""
 
     def added(self, picture_ids: Sequence[str], num_bytes: int) -> None:
-        """Be told of pictures that were kept, and of the bytes that came in."""
+        """Called with new pictures and the number of new bytes."""
 
     def deleted(self, picture_ids: Sequence[str]) -> None:
-        """Be told of pictures that were deleted."""
+        """Called with deleted pictures."""
 
 
 class Library(Searches):
-    """Every picture made, with its place in the tree of choices, its marks and its file.
+    """All pictures with their lineage, marks and files.
 
-    The folder is made with the first picture. A change of marks is made to all of the pictures that
-    it names, or to none: an `InputError` (`picture_unknown`) or a `LibraryError` leaves everything
-    as it was.
+    The folder is made with the first picture. A change of marks applies to all given pictures or to
+    none: with an `InputError` (`picture_unknown`) or a `LibraryError` nothing has changed.
 
     Args:
-        folder: Where it is.
-        busy_timeout_s: How long another process's writing is waited for.
-        watcher: Bounds it and counts what is in it.
+        folder: Its folder.
+        busy_timeout_s: How long to wait for another process that is writing.
+        watcher: Limits it and counts its bytes.
 
     Attributes:
-        notices: What happened at the start that the artist should know.
+        notices: Notices from opening it.
 
     Raises:
-        LibraryError: The folder or its database refuses; nothing is changed.
+        LibraryError: The folder or its database refuses; nothing has changed.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Library(Searches):
 
     @property
     def starts(self) -> Path:
-        """The folder of what its pictures were begun from."""
+        """The folder of start pictures and masks."""
         return self.folder / "starts"
 
     def __repr__(self) -> str:
@@ -117,7 +116,7 @@ class Library(Searches):
         """Do nothing: no file stays open between two calls."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
-        """Make sure that pictures of these recipes will find room, before they are painted.
+        """Check that the disk has room for pictures of these recipes, before they are painted.
 
         Raises:
             LibraryError: `disk_low`, with what is wanted and what is free; or the folder refuses.
@@ -128,15 +127,15 @@ class Library(Searches):
         check_room(self.folder, sum(sizes))
 
     def add(self, picture: Picture) -> Entry:
-        """Keep a picture that was painted here; when this returns it is safe on disk.
+        """Add a picture that was painted here; when this returns it is safe on disk.
 
         Raises:
-            LibraryError: Full, read-only or locked; what was kept before is untouched.
+            LibraryError: Full, read-only or locked; older pictures are untouched.
         """
         return self.add_together([picture])[0]
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
-        """Keep a few pictures, all or none; they are packed at the same time."""
+        """Add a few pictures, all or none; they are encoded in parallel."""
         with ThreadPoolExecutor(max_workers=8) as threads:
             packed = list(threads.map(_encoded, pictures))
         return self._keep(
@@ -147,12 +146,12 @@ class Library(Searches):
         )
 
     def add_png(self, data: bytes) -> Entry:
-        """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
+        """Add a SeedGrid PNG file unchanged, unless it is in the library already.
 
-        Its origin is "taken in": anybody can write any pixels, and their digest, into a file.
+        Its origin is "taken in": anybody can write any pixels and their digest into a file.
 
         Raises:
-            PictureError: It holds no recipe, is damaged, or its pixels are not those of its recipe.
+            PictureError: It has no recipe, is damaged, or its pixels do not have its digest.
             InputError: `picture_twice`: another file has its id.
             LibraryError: Full, read-only or locked.
         """
@@ -161,10 +160,10 @@ class Library(Searches):
         return self._keep([self._file(data, record, "taken in")])[0]
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
-        """Keep the same pixels at other places in the tree; they are copied, not computed.
+        """Add copies of pictures with other lineages, without computing them.
 
         Raises:
-            LibraryError: `picture_lost` when a file is not what it was; or the folder refuses.
+            LibraryError: `picture_lost`: a file is missing or damaged; or the folder refuses.
         """
         files = []
         for entry, lineage in copies:
@@ -176,7 +175,7 @@ class Library(Searches):
         return self._keep(files)
 
     def keep_start(self, pixels: Pixels) -> str:
-        """Keep a picture to begin others from; return the SHA-256 of its pixels."""
+        """Store a start picture or mask; return the SHA-256 of its pixels."""
         file = self.starts / f"{pixels_sha256(pixels)}.png"
         if file.is_file():
             return starts.keep(self.starts, pixels)
@@ -187,7 +186,7 @@ class Library(Searches):
         return sha256
 
     def confirm(self, picture_id: str) -> Entry:
-        """Note that a picture was painted again here and is the same, bit for bit.
+        """Note that a picture was verified here, bit for bit.
 
         Raises:
             InputError: `picture_unknown`.
@@ -207,32 +206,32 @@ class Library(Searches):
         return self._change(picture_ids, lambda entry: replace(entry, favourite=favourite))
 
     def set_note(self, picture_id: str, note: str) -> Entry:
-        """Write a note to a picture, in place of the one before; too long a one is refused."""
+        """Set the note of a picture; one that is too long is refused."""
         text = check_prompt(note, field="note")
         return self._change((picture_id,), lambda entry: replace(entry, note=text))[0]
 
     def tag(
         self, picture_ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> tuple[Entry, ...]:
-        """Put tags on pictures and take others off; refused as by `core.picture.changed_tags`."""
+        """Add and remove tags of pictures; refused as by `core.picture.changed_tags`."""
         return self._change(
             picture_ids,
             lambda entry: replace(entry, tags=changed_tags(entry.tags, add=add, remove=remove)),
         )
 
     def trash(self, *picture_ids: str) -> tuple[Entry, ...]:
-        """Put pictures into the trash; their files stay."""
+        """Move pictures to the trash; their files stay."""
         return self._change(picture_ids, lambda entry: replace(entry, trashed=True))
 
     def restore(self, *picture_ids: str) -> tuple[Entry, ...]:
-        """Take pictures out of the trash."""
+        """Restore pictures from the trash."""
         return self._change(picture_ids, lambda entry: replace(entry, trashed=False))
 
     def empty_trash(self) -> int:
-        """Delete what is in the trash for good, files and rows; return how many pictures.
+        """Delete all pictures in the trash, files and rows; return their number.
 
         Raises:
-            LibraryError: What is not yet deleted is still in the trash.
+            LibraryError: Pictures that were not deleted are still in the trash.
         """
         with self._database.writes() as connection:
             statement = "SELECT picture_id, file_sha256 FROM pictures WHERE trashed = 1"
@@ -249,11 +248,11 @@ class Library(Searches):
         return len(rows)
 
     def check(self, *, repair: bool = False) -> Report:
-        """Read every file and every row and say what is wrong.
+        """Check every file and every row.
 
         Args:
-            repair: Give files without a row their rows, set damaged files aside, and make a
-                damaged database again from the files.
+            repair: Add rows of files without one, move damaged files away, and rebuild a damaged
+                database from the files.
         """
         report = rebuild.inspect(self._files, self._database)
         if repair and not report.is_clean:
@@ -261,7 +260,7 @@ class Library(Searches):
         return report
 
     def file_of(self, picture_id: str) -> Path | None:
-        """Return where a picture's file is; None for an unknown picture."""
+        """Return the path of a picture's file; None for an unknown picture."""
         statement = "SELECT file_sha256 FROM pictures WHERE picture_id = ?"
         with self._database.reads() as connection:
             row = connection.execute(statement, (picture_id,)).fetchone()
@@ -276,7 +275,7 @@ class Library(Searches):
         return data, new_entry(self._files, file_sha256, made, origin)
 
     def _keep(self, files: Sequence[_File]) -> tuple[Entry, ...]:
-        """Keep PNG files, all rows or none: the files are on the disk before the rows."""
+        """Add PNG files, all rows or none; files are on the disk before rows."""
         if not self.folder.exists():
             self._ask_to_grow()
         kept: list[Entry] = []
@@ -297,7 +296,7 @@ class Library(Searches):
         return tuple(kept)
 
     def _known(self, connection: sqlite3.Connection, entry: Entry) -> Entry | None:
-        """Return the picture with an entry's id, which must have the same file."""
+        """Return the known picture with an entry's id, which must have the same file."""
         try:
             known = self._one(connection, entry.id)
         except InputError:

@@ -114,7 +114,7 @@ def rebuild(files: Files, database: Database) -> int:
 
 def inspect(files: Files, database: Database) -> Report:
     """Read every file and every row; change nothing."""
-    # Files first: a picture that is added meanwhile has its file before its row.
+    # Files first: a picture that is added meanwhile gets its file before its row.
     names = frozenset(files.names())
     read = {entry.file_sha256: entry for entry in _entries_of(files, names)}
     try:
@@ -143,7 +143,7 @@ def inspect(files: Files, database: Database) -> Report:
 
 
 def repair(files: Files, database: Database, report: Report) -> None:
-    """Put right what `inspect` found; what is missing stays so."""
+    """Repair what `inspect` found, except missing files."""
     for name in report.damaged:
         files.set_aside(files.path(name))
     if report.database or report.rows:
@@ -152,7 +152,7 @@ def repair(files: Files, database: Database, report: Report) -> None:
     entries = tuple(_entries_of(files, report.orphaned))
     with database.writes() as connection:
         for entry in entries:
-            with suppress(sqlite3.IntegrityError):  # Another process may have kept it meanwhile.
+            with suppress(sqlite3.IntegrityError):  # Another process may have added it meanwhile.
                 insert(connection, entry)
 
 
@@ -172,7 +172,7 @@ def new_entry(
 
 
 def insert(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Write an entry as a new row, with its recipe and its passport, which others may share."""
+    """Insert an entry with its recipe and passport."""
     row = _row_of(entry)
     recipe, passport = canonical_json(entry.recipe), canonical_json(entry.passport)
     connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?)", (row["recipe_id"], recipe))
@@ -186,13 +186,13 @@ def insert(connection: sqlite3.Connection, entry: Entry) -> None:
 
 
 def _row_of(entry: Entry) -> dict[str, Any]:
-    """Return the columns that follow from a picture's file."""
+    """Return the columns that are derived from a picture's file."""
     recipe = entry.recipe
     lineage = {name: getattr(entry.lineage, name) for name in Lineage.model_fields}
     return lineage | {
         "recipe_id": recipe.id,
         "passport_id": entry.passport.digest,
-        # What is searched: the words that were typed, and those that were painted.
+        # Searched: the typed words and the painted ones.
         "prompt": "\n".join(filter(None, (recipe.typed_prompt, recipe.prompt))),
         "model": recipe.model.id,
         "seed": recipe.seed,
@@ -202,7 +202,7 @@ def _row_of(entry: Entry) -> dict[str, Any]:
 
 
 def _fits(row: sqlite3.Row, entry: Entry, files: Files) -> bool:
-    """Tell whether a row says what the picture's file says."""
+    """Tell whether a row equals its picture's file."""
     try:
         read_entry(row, files)
     except LibraryError:
@@ -211,7 +211,7 @@ def _fits(row: sqlite3.Row, entry: Entry, files: Files) -> bool:
 
 
 def _entries_of(files: Files, names: Iterable[str]) -> Iterator[Entry]:
-    """Read the entries of files that are whole; others are told in the log."""
+    """Yield the entries of undamaged files; others are logged."""
     for file_sha256 in names:
         try:
             record = png.read(files.read(file_sha256) or b"")
@@ -222,7 +222,7 @@ def _entries_of(files: Files, names: Iterable[str]) -> Iterator[Entry]:
 
 
 def _marks_of(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the artist's marks by picture from a database; none when it cannot be read."""
+    """Read the marks by picture from a database; empty if it cannot be read."""
     if not path.is_file():
         return {}
     try:

@@ -1,11 +1,9 @@
-"""Questions to a library: by id, by words, by tag, by round and work, page by page.
+"""Searches in a library: by id, words, tag, round and work, in pages.
 
-One rule for what is in the trash and for what is lost: `get`, `find`, `round` and `work` give
-everything there is, since a tree keeps its branches; `search` and `works` leave the trash out. An
-entry says of itself whether it is `trashed`, and whether its file is `lost`.
+`get`, `find`, `round` and `work` include trashed and lost pictures, so that trees stay whole;
+`search` and `works` leave out the trash. An entry says whether it is `trashed` or `lost`.
 
-Answers of many come in pages that go on from a row's number, so the thousandth page costs what the
-first does.
+Pages continue after a row's number, so that late pages are as fast as the first.
 """
 
 import hashlib
@@ -25,16 +23,16 @@ from seedgrid.library.database import Database
 from seedgrid.library.files import Files
 
 Sort = Literal["newest", "oldest", "favourites", "words"]
-"""In which order many pictures or works come; favourites and words begin with the newest, too."""
+"""The order of results; `favourites` and `words` sort equal ones by the newest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Some pictures of an answer.
+    """A page of pictures.
 
     Attributes:
-        after: Where the next page goes on; None at the end.
-        times: Of pictures that stand for several equal ones, how many, by id.
+        after: Where the next page begins; None at the end.
+        times: The number of equal pictures that a picture stands for, by id.
     """
 
     entries: tuple[Entry, ...]
@@ -44,13 +42,13 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A tree of choices in one line.
+    """A work as an item of a list.
 
     Attributes:
         id: The `work_id` of its pictures.
-        cover: Its newest picture whose file is there, if there is one.
-        num_pictures: How many there are, the trash left out.
-        times: How many works there are with just its recipes and pixels; it is the newest of them.
+        cover: Its newest picture whose file is not lost, if there is one.
+        num_pictures: Number of its pictures outside the trash.
+        times: Number of works with the same recipes and pixels; this is the newest.
     """
 
     id: str
@@ -61,10 +59,10 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkPage:
-    """Some works.
+    """A page of works.
 
     Attributes:
-        after: Where the next page goes on; None at the end.
+        after: Where the next page begins; None at the end.
     """
 
     works: tuple[Work, ...]
@@ -72,14 +70,14 @@ class WorkPage:
 
 
 class Search(TypedDict, total=False):
-    """What else is looked for; what is absent, or None, does not matter.
+    """Further conditions; missing ones and None are ignored.
 
     Attributes:
         model: The model's id.
         seed: The seed.
         favourite: Only favourites, or only the others.
         since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
-        until: The time before which, ISO 8601, or the beginning of one.
+        until: The time before which it was made, ISO 8601, or the beginning of one.
         trashed: Look in the trash instead.
         tag: Only pictures with this tag.
     """
@@ -110,7 +108,7 @@ _ORDERS: Final[Mapping[Sort, tuple[str, str]]] = {
         "(SELECT prompt, -number FROM {rows} WHERE number = :after)",
     ),
 }
-"""How rows are ordered, and what comes after the row with which the page before ended."""
+"""For each order: ORDER BY, and the condition for rows after the last page."""
 _FILTERS: Final = {
     "model": "{row}.model = :model",
     "seed": "{row}.seed = :seed",
@@ -128,22 +126,22 @@ _TREES: Final = """
         group_concat(likeness) AS likeness
     FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
 """
-"""Works outside the trash; the index gives their pictures in the order of `likeness`."""
+"""Works outside the trash; the index orders their pictures by `likeness`."""
 _STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
-"""Words that also find pictures which follow another one, by what their recipes hold then."""
+"""Words that also find pictures with held steps or a region, by a path in the recipe's JSON."""
 _PIECE: Final = 3
-"""The index knows pieces of three letters; shorter words are looked for row by row."""
+"""The index has pieces of three letters; shorter words are searched row by row."""
 
 
 class Searches:
-    """What is in a library."""
+    """The searches of a library."""
 
     def __init__(self, files: Files, database: Database) -> None:
         self._files = files
         self._database = database
 
     def get(self, picture_id: str) -> Entry:
-        """Return the picture with this id, also from the trash, also when its file is lost.
+        """Return the picture with this id, trashed and lost ones too.
 
         Raises:
             InputError: `picture_unknown`.
@@ -155,7 +153,7 @@ class Searches:
         """Return the picture with this id, this recipe's id, or the beginning of one of them.
 
         Args:
-            text: At least 4 hexadecimal digits; of several pictures of one recipe the newest.
+            text: At least 4 hexadecimal digits; the newest of several pictures of one recipe.
 
         Raises:
             InputError: `picture_unknown` or `picture_ambiguous`.
@@ -176,10 +174,9 @@ class Searches:
         return found[-1]
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
-        """Return the newest picture of each recipe under a passport, its file proved whole.
+        """Return the newest picture of each recipe under a passport, with its file checked.
 
-        Only what this library painted, or verified here: a file from elsewhere may claim any
-        pixels for a recipe.
+        Only pictures that were painted or verified here: an imported file can claim any pixels.
         """
         condition = (
             "passport_id = :passport AND trashed = 0 "
@@ -202,7 +199,7 @@ class Searches:
         return found
 
     def with_pixels(self, pixels_sha256: str) -> Entry | None:
-        """Return the newest picture of just these pixels; None when there is none."""
+        """Return the newest picture with these pixels; None if there is none."""
         found = self._where("pixels_sha256 = :pixels", {"pixels": pixels_sha256})
         return found[-1] if found else None
 
@@ -212,16 +209,16 @@ class Searches:
         return tuple(sorted(entries, key=lambda entry: entry.lineage.cell))
 
     def work(self, work_id: str) -> tuple[Entry, ...]:
-        """Return the whole tree of choices that began with one round, oldest first."""
+        """Return all pictures of a work, oldest first."""
         return self._where("work_id = :work", {"work": work_id})
 
     def works(
         self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
     ) -> WorkPage:
-        """Return the trees of choices, the one with the newest picture first; alike ones as one.
+        """Return the works, the one with the newest picture first; equal works as one.
 
         Args:
-            limit: The most works of one page.
+            limit: Maximum number of works of a page.
             after: `WorkPage.after` of the page before.
             sort: Another order; by favourites and words of the newest picture.
         """
@@ -256,7 +253,7 @@ class Searches:
         return WorkPage(works=works, after=numbers[-1] if len(rows) == limit else None)
 
     def alike(self, work_id: str) -> tuple[str, ...]:
-        """Return the works that `works` shows as one with this work, by their ids; it is first."""
+        """Return the ids of the works equal to this one, itself first."""
         near = """
             AND work_id IN (SELECT work_id FROM pictures WHERE trashed = 0 AND recipe_id = (
                 SELECT recipe_id FROM pictures WHERE work_id = :work AND trashed = 0))
@@ -268,7 +265,7 @@ class Searches:
         return (work_id, *(other for other, each in likeness.items() if each == own))
 
     def collections(self) -> tuple[Collection, ...]:
-        """Return every tag that a picture outside the trash has, the most used first."""
+        """Return the tags of pictures outside the trash, the most used first."""
         statement = """
             SELECT value AS tag, count(*) AS num_pictures FROM pictures, json_each(tags)
             WHERE tags != '[]' AND trashed = 0 GROUP BY value
@@ -287,15 +284,15 @@ class Searches:
         merged: bool = False,
         **search: Unpack[Search],
     ) -> Page:
-        """Return the pictures that fit, newest first; what is left open does not matter.
+        """Return the pictures that match all conditions, newest first.
 
         Args:
-            text: Words or parts of words that the prompt must hold, all of them, in any case;
-                `held` and `region` also find pictures in which steps or a region are another's.
-            limit: The most pictures of one page.
+            text: Words or parts of words that the prompt must all contain, ignoring case;
+                `held` and `region` also find pictures with held steps or a region.
+            limit: Maximum number of pictures of a page.
             after: `Page.after` of the page before.
             sort: Another order.
-            merged: One picture stands for all with its recipe and pixels; `Page.times` counts them.
+            merged: Show equal pictures as one; `Page.times` counts them.
             **search: See `Search`.
         """
         order, beyond = _ORDERS[sort]
@@ -308,7 +305,7 @@ class Searches:
         if values["pieces"]:
             conditions.append("number IN (SELECT rowid FROM words WHERE words MATCH :pieces)")
         if values["short"]:
-            # As one condition: a thousand, one a word, are more than SQLite can nest.
+            # One condition for all words: SQLite cannot nest a thousand.
             conditions.append(
                 "NOT EXISTS (SELECT 1 FROM json_each(:short) "
                 "WHERE instr(lower(prompt), lower(value)) = 0)"
@@ -330,7 +327,7 @@ class Searches:
         return Page(entries=entries, after=last, times=times)
 
     def equals(self, picture_id: str) -> tuple[Entry, ...]:
-        """Return a picture and all with its recipe and pixels; those in the trash only if it is."""
+        """Return a picture and all equal to it; trashed ones only if it is trashed."""
         same = _SAME.format(row="pictures")
         condition = f"EXISTS (SELECT 1 FROM pictures other WHERE other.picture_id = :id AND {same})"
         found = self._where(condition, {"id": picture_id})
@@ -345,7 +342,7 @@ class Searches:
         return self._entry(row)
 
     def _where(self, condition: str, values: Mapping[str, Any]) -> tuple[Entry, ...]:
-        """Return the entries of rows that fit, oldest first."""
+        """Return the entries of matching rows, oldest first."""
         with self._database.reads() as connection:
             rows = connection.execute(f"{ENTRIES} WHERE {condition} ORDER BY number", values)
             return tuple(map(self._entry, rows))

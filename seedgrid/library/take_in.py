@@ -1,7 +1,7 @@
-"""Take pictures in: files, folders and ZIP bundles; ours into the library, others as requests.
+"""Imports files, folders and ZIP bundles: SeedGrid's pictures into the library, others as requests.
 
-A ZIP file is read member by member within limits; nothing is unpacked to disk, so its names can
-lead nowhere. One bad file among many is told and the rest goes on.
+A ZIP file is read member by member within limits; nothing is extracted to the disk. A bad file
+is reported, and the others are imported.
 
     for taken in take_in(library, [Path("from-a-friend.zip")]):
         print(taken.name, taken.entry or taken.error)
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _MAX_RATIO: Final = 4
-"""Pictures are packed already: a bundle of them is hardly smaller than they are."""
+"""Largest ratio of contents to ZIP file: pictures are compressed already."""
 _UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -48,26 +48,26 @@ _UNREADABLE: Final = (
     EOFError,
     ValueError,
 )
-"""What `zipfile` raises for a damaged file or member: a password is a RuntimeError."""
+"""Raised by `zipfile` for a damaged file or member; RuntimeError for a password."""
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
-"""Ours are PNG files; other tools also write the rest."""
+"""SeedGrid writes PNG files; other tools also write the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What became of one file: one of `entry`, `imported`, `start`, `work`, `error` is there.
+    """The result of one file: one of `entry`, `imported`, `start`, `work`, `error` is set.
 
     Attributes:
         name: The file's path, or its name inside a bundle.
-        entry: In the library: a picture of ours.
+        entry: A picture of SeedGrid, in the library.
         is_new: Whether it was not in the library before.
-        imported: A picture of another tool, as a request; it is not kept.
-        start: Of a bundle: what its pictures were begun from, by the SHA-256 of its pixels.
-        work: A poster: what it says of the pictures of a work, which are not in it.
-        error: Why the file gave neither.
+        imported: Another tool's picture, as a request; it is not stored.
+        start: A start in a bundle, by the SHA-256 of its pixels.
+        work: The pictures of a poster's work, without pixels.
+        error: Why it could not be imported.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Taken:
 
 
 def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
-    """Take in every picture of these files, folders and bundles, one after the other."""
+    """Import every picture of these files, folders and bundles, one after the other."""
     for path in paths:
         try:
             yield from _take_path(library, path.expanduser())
@@ -99,7 +99,7 @@ def _take_path(library: Library, path: Path) -> Iterator[Taken]:
 
 
 def _pictures_in(folder: Path) -> Iterator[Path]:
-    """Go through the pictures of a folder and those inside it, by name; links are not followed."""
+    """Yield the pictures of a folder and its subfolders by name; links are not followed."""
     for root, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
@@ -134,7 +134,7 @@ def _work_in(text: str | None) -> tuple[WorkPicture, ...]:
 
 
 def _printable(path: Path) -> str:
-    """Return a file's name as every screen can show it; a name may hold bytes that are no text."""
+    """Return a path as text; bytes that are not valid text are replaced."""
     return os.fsencode(path).decode(errors="replace")
 
 
@@ -148,14 +148,14 @@ def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Ta
         return Taken(name=name, entry=known)
     if hashlib.sha256(data).hexdigest() == known.file_sha256:
         return Taken(name=name, entry=library.add_png(data))
-    # Another picture under a known id: it is kept as well, under an id that follows from it.
+    # Another picture with a known id: it is added under an id derived from its bytes.
     twin_id = hashlib.sha256(data).hexdigest()[:32]
     lineage = record.lineage.model_copy(update={"picture_id": twin_id})
     return Taken(name=name, entry=library.add_png(png.rewrite(data, lineage=lineage)), is_new=True)
 
 
 def _with_loras(imported: Imported) -> Imported:
-    """Take along the LoRAs that are known here by the names that another tool wrote."""
+    """Add the LoRAs that are installed under the names in another tool's prompt."""
     found = []
     for name, scale in imported.lora_tags:
         with suppress(InputError):
@@ -172,7 +172,7 @@ def _with_loras(imported: Imported) -> Imported:
 
 
 def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
-    """Keep what the pictures of a bundle were begun from, if it is what its name says."""
+    """Store a start of a bundle, if its name is its digest."""
     pixels = starts.read_picture(data)
     if pixels_sha256(pixels) != sha256:
         raise PictureError("start_missing", value=sha256[:12])
@@ -199,11 +199,11 @@ def _take_members(
     for member in members:
         if not member.filename.lower().endswith(_SUFFIXES):
             continue
-        if is_ours and member.filename.startswith("model/"):  # what the model's card shows
+        if is_ours and member.filename.startswith("model/"):  # pictures of the model's card
             continue
         name = f"{path.name}: {member.filename[:200]}"
         try:
-            # `zipfile` never unpacks more than the size that a member claims.
+            # `zipfile` never extracts more than the size in a member's header.
             if member.file_size > MAX_FILE_BYTES:
                 size = f"{member.file_size // 2**20} MB"
                 raise PictureError("picture_large", value=size, limit="64 MB")

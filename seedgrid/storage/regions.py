@@ -1,8 +1,8 @@
 """Regions: the mask of what may change in a picture, and the pixels around it. Needs no torch.
 
-A mask is kept as starts are, under the SHA-256 of its pixels; white may change. Outside the region
-every pixel is the parent's. Inside, near its edge, both are mixed in whole numbers, so that every
-machine mixes alike.
+A mask is stored as starts are, under the SHA-256 of its pixels; white may change. Outside the
+region every pixel is the parent's. Near the edge inside, both are mixed in integers, so that the
+result is the same on every machine.
 
     put_back(painted, parent, inside(recipe.mask, width, height), feather=16)
 """
@@ -23,7 +23,7 @@ WHITE: Final = 128
 
 
 def inside(mask: str, width: int, height: int) -> Inside:
-    """Return the region of a mask that is kept here.
+    """Return the region of a stored mask.
 
     Raises:
         PictureError: `start_missing`.
@@ -32,7 +32,7 @@ def inside(mask: str, width: int, height: int) -> Inside:
 
 
 def read_mask(pixels: Pixels, width: int, height: int) -> Inside:
-    """Return which pixels of a picture of this size are nearer to white; a mask is fitted to it.
+    """Return the white pixels of a mask, resized to a picture's size.
 
     Args:
         pixels: RGB, of any size.
@@ -46,7 +46,7 @@ def read_mask(pixels: Pixels, width: int, height: int) -> Inside:
 
 
 def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
-    """Return a mask as it is kept: of this size, black and white.
+    """Return a mask as it is stored: of this size, black and white.
 
     Raises:
         InputError: `mask_empty`, `mask_full`.
@@ -65,8 +65,8 @@ def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> P
     Args:
         painted: Shape (height, width, 3).
         parent: Of the same shape.
-        region: What was painted.
-        feather: Over so many pixels inside the edge both are mixed.
+        region: The painted region.
+        feather: Width in pixels, inside the edge, in which both are mixed.
     """
     own = _depths(region, feather + 1)[..., None]  # (height, width, 1), 0 … feather + 1
     whole = feather + 1
@@ -76,9 +76,9 @@ def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> P
 
 
 def _depths(region: Inside, most: int) -> NDArray[np.int32]:
-    """Return how many pixels deep in the region each lies; 0 outside, and at most `most`.
+    """Return each pixel's depth inside the region, 0 outside, at most `most`.
 
-    The picture's own edge is none: there is nothing to mix with.
+    The picture's own edge does not count as an edge of the region.
     """
     depths = region.astype(np.int32)
     left = region
@@ -91,7 +91,7 @@ def _depths(region: Inside, most: int) -> NDArray[np.int32]:
 
 
 def _eroded(region: Inside) -> Inside:
-    """Take a row away from each upper and lower edge."""
+    """Remove one row at each upper and lower edge."""
     rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")
     return rows[:-2] & rows[1:-1] & rows[2:]
 

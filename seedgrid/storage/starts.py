@@ -1,8 +1,7 @@
-"""Starts: the pictures that others were begun from, each under the SHA-256 of its pixels.
+"""Starts: the pictures that image-to-image begins from, stored by the SHA-256 of their pixels.
 
-A recipe names its start by that digest. The file lies in the library's folder `starts`, and what
-paints finds it in the folders that this process knows. Pillow reads what people drop, and nothing
-but PNG, JPEG and WebP. Needs no torch.
+A recipe names its start by that digest. The file is in the library's folder `starts`; painting
+finds it in the folders that this process knows. Only PNG, JPEG and WebP are read. Needs no torch.
 
     digest = keep(folder, read_picture(data))
     pixels(digest)
@@ -23,7 +22,7 @@ from seedgrid.storage.metadata import upright
 from seedgrid.storage.unpacking import on_white, unpacked
 
 MAX_SIDE_PX: Final = 2048
-"""What is larger is made smaller when it is taken in: no picture is painted larger."""
+"""Larger pictures are reduced when they are stored: no picture is painted larger."""
 
 _MAX_PIXELS: Final = 100_000_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -32,24 +31,24 @@ _places: tuple[Path, ...] = ()
 
 
 def know(*folders: Path) -> None:
-    """Look into these folders too from now on; they need not be there yet."""
+    """Add folders to search; they need not exist yet."""
     global _places
     _places = tuple(dict.fromkeys((*_places, *folders)))
 
 
 def forget(folder: Path) -> None:
-    """Look no more into a folder; it is about to be deleted."""
+    """Remove a folder from the search, before it is deleted."""
     global _places
     _places = tuple(place for place in _places if place != folder)
 
 
 def places() -> tuple[Path, ...]:
-    """Return the folders that this process looks into."""
+    """Return the folders that this process searches."""
     return _places
 
 
 def place_of(sha256: str) -> Path | None:
-    """Return where a start lies; None when it is in no folder that is known."""
+    """Return the path of a start; None if no known folder has it."""
     if not _DIGEST.fullmatch(sha256):
         return None
     files = (folder / f"{sha256}.png" for folder in reversed(_places))
@@ -57,16 +56,16 @@ def place_of(sha256: str) -> Path | None:
 
 
 def pixels(sha256: str) -> Pixels:
-    """Return a start's pixels, checked against its name.
+    """Return a start's pixels, after checking their digest.
 
     Raises:
-        PictureError: `start_missing`: it is not here, or damaged.
+        PictureError: `start_missing`: it is missing or damaged.
     """
     return _read(sha256)[1]
 
 
 def file_bytes(sha256: str) -> bytes:
-    """Return a start's PNG file, checked against its name."""
+    """Return a start's PNG file, after checking its digest."""
     return _read(sha256)[0]
 
 
@@ -83,7 +82,7 @@ def _read(sha256: str) -> tuple[bytes, Pixels]:
 
 
 def keep(folder: Path, start: Pixels) -> str:
-    """Keep a picture as a start; when this returns it is on the disk."""
+    """Store a picture as a start; when this returns it is on the disk."""
     from PIL import Image
 
     sha256, target = pixels_sha256(start), io.BytesIO()
@@ -97,11 +96,11 @@ def keep(folder: Path, start: Pixels) -> str:
 
 
 def read_picture(data: bytes) -> Pixels:
-    """Read a picture as people have them: upright, opaque, at most `MAX_SIDE_PX` a side.
+    """Read a picture upright and opaque, reduced to at most `MAX_SIDE_PX` a side.
 
     Raises:
-        PictureError: `start_unreadable` for what is no PNG, JPEG or WebP, `picture_large` for
-            what is too much to be unpacked here.
+        PictureError: `start_unreadable`: it is no PNG, JPEG or WebP; `picture_large`: decoding
+            takes too much memory.
     """
     from PIL import Image
 
@@ -117,7 +116,7 @@ def read_picture(data: bytes) -> Pixels:
 
 
 def check_there(digests: Sequence[str]) -> None:
-    """Make sure that starts are here, before anything is computed."""
+    """Check that starts are here, before anything is computed."""
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])

@@ -1,9 +1,8 @@
-"""The one place where a picture that anybody may have made becomes pixels.
+"""Decodes untrusted pictures, with a limit of memory.
 
-A file of some kilobytes may hold a picture of hundreds of megabytes. So it is weighed by what its
-head says before it is unpacked: what is heavier than it may be is refused, and heavy ones wait for
-each other. Texts, EXIF, XMP and profiles are left out
-before Pillow sees a file (metadata.py). Knows nothing of recipes.
+A file of some kilobytes can hold a picture of hundreds of megabytes. The memory is estimated from
+the header: pictures above the limit are refused, and large ones are decoded one at a time. Texts,
+EXIF, XMP and profiles are removed before Pillow reads a file (metadata.py).
 
     with unpacked(data) as image:
         pixels = as_rgb(image)
@@ -32,37 +31,38 @@ if TYPE_CHECKING:
 _VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
 _BAND_ROWS: Final = 64
 _RGB_BYTES: Final = 4
-"""Of a pixel, as Pillow keeps it."""
+"""Bytes of a pixel in Pillow."""
 _WEBP_BYTES: Final = 16
-"""Of a pixel: two canvases of its decoder, what comes out of them, and the picture."""
+"""Bytes of a pixel: two canvases of the decoder, their result, and the picture."""
 _SCANNED_BYTES: Final = 6
-"""Of a pixel of a JPEG that comes in several scans: two for each of three colours."""
+"""Bytes of a pixel of a progressive JPEG: two for each of three channels."""
 _FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES
-"""What the largest picture that is painted here may take; nothing so small is refused or waits."""
+"""Memory of the largest picture that SeedGrid paints; anything below is neither refused nor
+delayed."""
 _SCAN: Final = b"\xff\xda"
 _MAX_SCANS: Final = 100
-"""Of a JPEG; programs write ten. Each may be some bytes that cost a walk over the whole picture."""
+"""Limit of a JPEG's scans; programs write ten. Each scan costs a pass over the whole picture."""
 
 
 _heavy = threading.Lock()
-"""Held while a picture is unpacked that is larger than any that is painted: one at a time."""
+"""Held while a larger picture is decoded: one at a time."""
 
 
 @contextmanager
 def unpacked(
     data: bytes, formats: tuple[str, ...] = ("PNG",), wanted_px: int | None = None
 ) -> Iterator[Image.Image]:
-    """Open a picture and unpack its pixels; nobody else opens pictures of others.
+    """Open an untrusted picture with Pillow, within the limit of memory.
 
     Args:
         data: The whole file.
         formats: As Pillow names them; of PNG, JPEG and WEBP.
-        wanted_px: No side needs to be longer: a JPEG is unpacked smaller then, by 2, 4 or 8.
+        wanted_px: The longest side that is needed: a JPEG is reduced by 2, 4 or 8 while decoding.
 
     Raises:
-        PictureError: `picture_large`, before anything is unpacked.
+        PictureError: `picture_large`, before anything is decoded.
         OSError, SyntaxError, ValueError, DecompressionBombError: Pillow cannot read it, or it is a
-            JPEG that is painted over again and again.
+            JPEG with too many scans.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -82,7 +82,7 @@ def unpacked(
 
 
 def bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
-    """Go through a picture by some rows at a time, so that no second whole one is held."""
+    """Yield a picture in bands of rows, so that no second copy is in memory."""
     for top in range(0, image.height, _BAND_ROWS):
         yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
 
@@ -96,7 +96,7 @@ def as_rgb(image: Image.Image) -> Pixels:
 
 
 def on_white(image: Image.Image) -> Image.Image:
-    """Return a picture as it looks on white paper: RGB; the same one when it is that already."""
+    """Return a picture as RGB on a white background; unchanged if it is RGB."""
     from PIL import Image
 
     if image.mode == "RGB":
@@ -109,7 +109,7 @@ def on_white(image: Image.Image) -> Image.Image:
 
 
 def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
-    """Return how many bytes a picture takes unpacked, with the copy that is made of it."""
+    """Return the bytes of memory that decoding and copying a picture take."""
     num_pixels = image.width * image.height
     if image.format == "WEBP":
         return num_pixels * _WEBP_BYTES
@@ -117,6 +117,6 @@ def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
     copied = 0 if image.mode == "RGB" else _RGB_BYTES
     weight = num_pixels * (stored + copied)
     if image.format != "PNG" and ("progressive" in image.info or data.count(_SCAN) > 1):
-        # Its scans are kept until the last one came, however small it is unpacked.
+        # The scans stay in memory until the last one, whatever the reduction.
         weight += whole[0] * whole[1] * _SCANNED_BYTES
     return weight

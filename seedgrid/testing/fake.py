@@ -1,9 +1,9 @@
 """FakeBackend: the Backend protocol without torch and without a model, for tests.
 
-It consumes one fresh generator a recipe, as a real pipeline does: the first draw makes the
-composition, fields of light and dark; each step draws again, and the last draw leaves a grain. The
-words give the colour. A shared, stale or misordered generator therefore changes pictures. It
-records its calls, can be slow, and can fail on request.
+It uses one fresh generator for each recipe, as a real pipeline does: the first draw decides the
+composition, each step draws again, and the last draw adds grain. The words decide the colour. A
+shared, used or misplaced generator therefore changes pictures. It records its calls, can be slow,
+and can fail on request.
 
     engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
@@ -34,7 +34,7 @@ Noise = NDArray[np.float64]
 Generators = Callable[[Sequence[Recipe]], Sequence[np.random.Generator]]
 
 _FIELDS: Final = 8
-"""So many along a side."""
+"""Number of fields along a side."""
 
 FAKE_CARD: Final = ModelCard(
     ref=ModelRef(id="fake", weights_sha256="0" * 64),
@@ -53,12 +53,12 @@ FAKE_CARD: Final = ModelCard(
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What goes wrong in one call of `paint`: at this step, this error.
+    """An error in one call of `paint`.
 
     Attributes:
         step: From 1; a step beyond the last one means after it.
-        error: Raised there; the default is the real backend's "no picture came out".
-        cell: Only this picture of the batch comes to nothing, for this reason; None means all.
+        error: The error to raise; by default `picture_nan`.
+        cell: The only picture of the batch that fails; None means all.
     """
 
     step: int = 1
@@ -68,7 +68,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One call of `paint`: what was asked, and on which thread."""
+    """A recorded call of `paint`."""
 
     recipes: tuple[Recipe, ...]
     placement: Placement
@@ -84,10 +84,10 @@ class FakeBackend:
     """Paints fields of light in a colour; see the module.
 
     Args:
-        card: What the only model can do.
-        step_delay_s: How long a step takes.
-        load_delay_s: How long the first `prepare` takes.
-        generators: Gives the generators of a call; tests hand in wrong ones.
+        card: Of the only model.
+        step_delay_s: Seconds of a step.
+        load_delay_s: Seconds of the first `prepare`.
+        generators: Returns the generators of a call; tests pass wrong ones.
 
     Attributes:
         calls: Every call of `paint`, in order.

@@ -1,7 +1,7 @@
-"""A claim: pixels, and the recipe and passport that are said to have made them.
+"""A claim: a picture's pixels with the recipe and passport of its file.
 
-A file of ours is an 8-bit RGB PNG, not interlaced, whose texts `seedgrid` and `parameters` are as
-we write them. Everything else in it, be it a chunk or a byte, is listed and not looked into.
+A file of SeedGrid is an 8-bit RGB PNG, not interlaced, with the texts `seedgrid` and `parameters`
+as we write them. All other chunks and bytes are listed as not verified.
 """
 
 import zlib
@@ -25,16 +25,16 @@ _KEY_LETTERS: Final = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What is to be verified.
+    """A picture to verify.
 
     Attributes:
         name: A path or an id, for the report.
-        pixels: As they are now; None where there are more or fewer than the recipe says: then
-            nothing can be compared, and a stranger's huge picture is not unpacked.
-        pixels_sha256: As they were when the picture was made, as the file says.
+        pixels: As they are now; None if the size is not the recipe's: then nothing is compared or
+            decoded.
+        pixels_sha256: Of the pixels when the file was written, as the file says.
         has_own_form: Whether the pixels are stored as SeedGrid stores them.
-        altered_texts: The keys of those of our own texts that are not as we write them.
-        unverified: What the file holds beside, which no verdict tells anything of.
+        altered_texts: The keys of our own texts that are not as we write them.
+        unverified: Names of other chunks and bytes in the file.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Claim:
 
 
 def read_claim(path: Path) -> Claim:
-    """Read what a PNG file says of itself, and its pixels.
+    """Read a PNG file as a claim.
 
     Raises:
-        PictureError: The file is missing or damaged, or holds no recipe that can be read.
+        PictureError: The file is missing or damaged, or has no readable recipe.
     """
     data = png.read_bytes(path)
     chunks = png_chunks.split(data)
@@ -100,9 +100,9 @@ def _other_chunks(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
 
 
 def _other_bytes(data: bytes, chunks: Sequence[Chunk], recipe: Recipe | None) -> Iterator[str]:
-    """Name what lies behind the pixels inside their chunks, and behind the end of the file.
+    """Name extra bytes after the pixels inside their chunks, and after the end of the file.
 
-    How many pixels there are the recipe says; none is given where they have another size or form.
+    `recipe` is None if size or form differ: the pixels are not counted then.
     """
     num_bytes = recipe.height * (1 + 3 * recipe.width) if recipe else 0
     if num_bytes and _has_bytes_behind_pixels(chunks, num_bytes=num_bytes):
@@ -112,7 +112,7 @@ def _other_bytes(data: bytes, chunks: Sequence[Chunk], recipe: Recipe | None) ->
 
 
 def _has_bytes_behind_pixels(chunks: Sequence[Chunk], *, num_bytes: int) -> bool:
-    """Tell whether more is packed than rows of pixels, each behind the number of its filter."""
+    """Tell whether the compressed data are longer than rows of pixels with filter bytes."""
     unpacker = zlib.decompressobj()
     left = num_bytes + 1
     try:
@@ -124,12 +124,12 @@ def _has_bytes_behind_pixels(chunks: Sequence[Chunk], *, num_bytes: int) -> bool
                 if left <= 0:
                     return True
     except zlib.error:
-        return True  # A wrong check sum, which readers of pictures pass over.
+        return True  # A wrong checksum, which image readers ignore.
     return bool(unpacker.unused_data)
 
 
 def pixel_steps_of(path: Path) -> int:
-    """Return how many pixels a file's batch paints, by steps; 0 for what cannot be verified."""
+    """Return pixels times steps of a file's batch; 0 if it cannot be verified."""
     try:
         recipe = png.record_of(png_chunks.split(png.read_bytes(path))).recipe
     except PictureError:
@@ -138,7 +138,7 @@ def pixel_steps_of(path: Path) -> int:
 
 
 def claim_of(name: str, pixels: Pixels, recipe: Recipe, passport: Passport) -> Claim:
-    """Make a claim of a picture that was just made, or that a library holds."""
+    """Make a claim of a picture in memory or in a library."""
     return Claim(
         name=name,
         pixels=pixels,

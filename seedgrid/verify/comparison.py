@@ -35,9 +35,9 @@ class Comparison:
     Attributes:
         max_abs_diff: The largest difference of a channel, 0 … 255.
         psnr_db: Peak signal-to-noise ratio in dB; None, meaning infinite, when they are equal.
-        differing_pixels: How many pixels differ in any colour.
-        num_pixels: How many there are.
-        where: The bounding box of the pixels that differ; None when none does.
+        differing_pixels: Number of pixels that differ in any channel.
+        num_pixels: Number of pixels.
+        where: The bounding box of the differing pixels; None if none differ.
     """
 
     max_abs_diff: int
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def share(self) -> float:
-        """Which part of the pixels differs, 0 … 1."""
+        """The share of pixels that differ, 0 … 1."""
         return self.differing_pixels / self.num_pixels
 
 

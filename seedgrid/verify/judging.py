@@ -1,10 +1,10 @@
-"""The verdict on one picture, from what it claims and what came out now. Knows no backend.
+"""The verdict on one picture, from its claim and the new pixels.
 
-identical   every bit, and the file shows it as it is
-close       a named difference of the passport rounds otherwise, and no more than it was seen to
-altered     the same passport and other pixels, or a file that does not fit itself
-drifted     something else came out, and nobody can be blamed
-impossible  it could not be run
+identical   every pixel is equal, and the file is as SeedGrid writes it
+close       few pixels differ by rounding, which a named difference of the passports explains
+altered     other pixels under the same passport, or a file that contradicts itself
+drifted     other pixels, for which the passports give no explanation
+impossible  it could not be painted
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,21 +28,21 @@ WORDS: tuple[Word, ...] = get_args(Word)
 _MAX_NAMES = 8
 
 Doubt = Literal["", "lock_broken", "not_repeatable"]
-"""Why another picture here says nothing: neighbours reach it, or it never repeats."""
+"""Why other pixels prove nothing here: the lock leaks, or pictures do not repeat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of a claim.
+    """The verdict on a claim.
 
     Attributes:
-        name: Of the claim.
-        verdict: See the module.
-        comparison: None when there is nothing to compare.
+        name: The claim's name.
+        verdict: See the module's docstring.
+        comparison: None if there is nothing to compare.
         reasons: Differences of the passports first.
-        pixels: What came out now.
-        passport: Under which it came out.
-        confirms: Every bit came out again under the very passport that the picture names.
+        pixels: The new pixels.
+        passport: Of the new pixels.
+        confirms: Every bit is equal, under the same passport.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether it is the picture that was claimed, but for rounding at the most."""
+        """Whether it is the claimed picture, except for rounding."""
         return self.verdict in {"identical", "close"}
 
     def as_json(self) -> dict[str, Any]:
@@ -70,13 +70,13 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Painted:
-    """What came out of one batch.
+    """The result of one batch.
 
     Attributes:
-        pictures: One a claim; where the model gave none, why.
-        reasons: What was restored for it, and what could not be.
+        pictures: One for each claim, or its error.
+        reasons: Settings that were restored from the passport.
         doubt: See `Doubt`.
-        parents: What pictures of a region follow, by the ids of the recipes.
+        parents: The parents of pictures with a region, by recipe id.
     """
 
     pictures: tuple[Outcome, ...]
@@ -88,20 +88,20 @@ class Painted:
 
 
 def impossible(name: str, error: SeedGridError, claim: Claim | None = None) -> Verdict:
-    """Say that a claim could not be run, and why; None where the file could not be read."""
+    """Return the verdict `impossible`; `claim` is None if the file could not be read."""
     unverified = _unverified(claim) if claim else ()
     reasons = (Reason("impossible", error=str(error)), *unverified)
     return Verdict(name=name, verdict="impossible", reasons=reasons)
 
 
 def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
-    """Compare what came out with what is claimed."""
+    """Compare new pixels with a claim."""
     if isinstance(pixels, RunError):
         return impossible(claim.name, pixels, claim)
     comparison = None if claim.pixels is None else compare_pixels(claim.pixels, pixels)
     word, reasons = _word(claim, pixels, comparison, painted)
     if word != "identical":
-        is_portable = claim.recipe.is_portable  # Then no passport matters.
+        is_portable = claim.recipe.is_portable  # Its bits do not depend on the passport.
         reasons = (
             *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
@@ -120,7 +120,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
 
 
 def _around(claim: Claim, painted: Painted) -> tuple[Reason, ...]:
-    """Count the pixels outside the region that are the parent's."""
+    """Check that the pixels outside the region are the parent's."""
     recipe, parent = claim.recipe, None
     if recipe.mask and recipe.parent:
         parent = painted.parents.get(recipe.parent.id)
@@ -152,7 +152,7 @@ def _word(
 
 
 def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reason, ...]:
-    """Say what in the file does not fit itself; no tolerance excuses that."""
+    """Name what contradicts itself in the file."""
     found = []
     if claim.is_altered:
         found.append(Reason("digest" if comparison.is_identical else "altered"))
@@ -165,7 +165,7 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
-    """Say what no picture can prove: words that were typed, those of an enlarged one, others'."""
+    """Name what cannot be verified: typed words, an enlarged picture's words, other chunks."""
     recipe, found = claim.recipe, []
     if recipe.upscaler is not None:
         found.append(Reason("enlarged_unverified"))

@@ -1,9 +1,9 @@
-"""What there is to say about a verdict, and what a difference of two passports explains.
+"""The reasons of a verdict, and what a difference of two passports explains.
 
-A reason is a code, its data, and one English sentence; other languages translate the code, as they
-do for errors. Other threads, instructions or kernels add up the same numbers in another order. What
-that does to a picture was measured by flipping one switch at a time (docs/lock.md): a few pixels
-differ by one step, rarely two. Only such a named difference excuses other pixels, and only so far.
+A reason is a code with data and a sentence in each language, as errors are. Other threads,
+instructions or kernels sum the same numbers in another order. The effect was measured by changing
+one setting at a time (docs/lock.md): a few pixels differ by one, rarely by two. Only such a
+difference of the passports explains other pixels, and only up to these limits.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ from seedgrid.models.files import QUANTISERS
 from seedgrid.verify.comparison import Comparison
 
 _MAX_DIFFERENCE: Final = 2
-"""Of 255; twice the largest that was seen in float32."""
+"""Of 255; twice the largest measured difference in float32."""
 _MAX_SHARE: Final = 0.01
-"""Of the pixels; several times the largest that was seen in float32, 0.0024."""
+"""Of the pixels; several times the largest measured share in float32, 0.0024."""
 _FIELD_NAMES: Final[dict[str, str]] = {
     "device_name": "device",
     "cpu_capability": "CPU instructions",
@@ -31,13 +31,13 @@ _FIELD_NAMES: Final[dict[str, str]] = {
 
 
 class Reason(Notice):
-    """One thing to say."""
+    """A reason of a verdict."""
 
     sentences = english().reasons
 
     @property
     def is_difference(self) -> bool:
-        """Whether it tells how then and now differ."""
+        """Whether it is a difference of the passports."""
         return self.code in {"passport_field", "passport_missing"}
 
 
@@ -50,21 +50,21 @@ _ROUNDING: Final = frozenset(
         "determinism.onednn",
     }
 )
-"""Fields of the passport of which another value rounds otherwise."""
+"""Fields of the passport that change rounding."""
 
 _UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
-"""Fields of which another value may change anything: nobody is blamed, and nothing is close."""
+"""Fields that may change anything: other pixels are neither altered nor close."""
 
 
 def explain(
     then: Passport, now: Passport, comparison: Comparison
 ) -> tuple[Literal["close", "drifted", "altered"], tuple[Reason, ...]]:
-    """Ask two passports whether they explain that other pixels came out."""
+    """Tell whether a difference of two passports explains other pixels."""
     if then == Passport():
         return "drifted", ()
     before, after = _flat(then), _flat_now(now)
     known_fields = {_field_of(name) for name in after}
-    # A field that is unknown here explains nothing: anybody can write one into a file.
+    # An unknown field explains nothing: anybody can write one into a file.
     differing = [
         name
         for name, value in before.items()
@@ -84,7 +84,7 @@ def explain(
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
-    """Say in words how two passports differ, the most telling first: in the order of the fields."""
+    """Return the differences of two passports, in the order of the fields."""
     if then == Passport():
         return (Reason("passport_missing"),)
     before, after = _flat(then), _flat_now(now)
@@ -96,7 +96,7 @@ def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
 
 
 def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str], ...]:
-    """Return the fields, in words, that the second passport has and the first has otherwise."""
+    """Return the names and values of fields in which the second passport differs."""
     old = _flat(before)
     return tuple(
         (_in_words(name), value) for name, value in _flat(after).items() if old.get(name) != value
@@ -112,15 +112,14 @@ def _may_matter(name: str) -> bool:
 
 
 def _flat_now(passport: Passport) -> dict[str, str]:
-    """Return every field of a passport of this release: what it leaves out is as usual."""
+    """Return every field of a passport of this release, with defaults."""
     return _flat(Passport(**passport.model_dump()))
 
 
 def _flat(passport: Passport) -> dict[str, str]:
-    """Return every field that is known as a text, those of dictionaries by `name.key`.
+    """Return every set field as a text, those of dictionaries by `name.key`.
 
-    A passport of an older release lacks fields, which is not the same as saying no; but no
-    instruction limits are none.
+    A field that an older release did not have is left out; missing instruction limits mean none.
     """
     flat: dict[str, str] = {}
     known = passport.model_fields_set

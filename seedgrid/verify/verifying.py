@@ -1,6 +1,6 @@
-"""Run recipes again under their old passports and compare. Pictures of one grid share a batch.
+"""Paints pictures again under their passports and compares. Pictures of one grid share a batch.
 
-It touches the backend, so it belongs on the thread that owns it.
+It uses the backend, so it runs on the backend's thread.
 """
 
 import logging
@@ -28,7 +28,7 @@ from seedgrid.verify.judging import Painted, Verdict, impossible, judge
 from seedgrid.verify.reasons import Reason, passport_changes
 
 _THREADS_A_CORE: Final = 16
-"""Chosen, not measured: more threads would only wait for each other."""
+"""A chosen limit of threads that are restored from a passport."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +42,7 @@ def verify(
 ) -> tuple[Verdict, ...]:
     """Verify claims, batch by batch.
 
-    Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
-    its claims, and the next batch is verified.
+    An error in one batch gives the verdict `impossible` for its claims; the next batch is verified.
 
     Raises:
         RunCancelled: `watch.cancelled` became true.
@@ -57,7 +56,7 @@ def verify(
 
 
 def read_claims(paths: Sequence[Path]) -> tuple[list[Claim], list[Verdict]]:
-    """Read PNG files; one that cannot be read or holds no recipe is an `impossible` verdict."""
+    """Read PNG files; unreadable ones, and those without a recipe, become `impossible` verdicts."""
     claims: list[Claim] = []
     unreadable: list[Verdict] = []
     for path in paths:
@@ -91,8 +90,8 @@ def _verify_batch(
         return [judge(*pair, painted) for pair in zip(batch, painted.pictures, strict=True)]
     except RunCancelled:
         raise
-    except Exception as error:  # One file must not stop the others, whatever is in it.
-        if len(batch) > 1:  # Nor those that share its batch: it may be the words of one.
+    except Exception as error:  # One file must not stop the others.
+        if len(batch) > 1:  # The cause may be one claim: each is verified alone.
             alone = (_verify_batch([claim], backend, watch, device) for claim in batch)
             return [verdict for verdicts in alone for verdict in verdicts]
         if not isinstance(error, SeedGridError):
@@ -101,21 +100,21 @@ def _verify_batch(
 
 
 def _with_bearable_threads(placement: Placement) -> Placement:
-    """Restore no number of threads at which this machine would stand still: anybody can write one.
+    """Return a placement without an excessive number of threads, which a file can claim.
 
-    The number is a difference then, and is said.
+    The number is then reported as a difference.
     """
     most = _THREADS_A_CORE * (os.cpu_count() or 1)
     return replace(placement, threads=None) if (placement.threads or 0) > most else placement
 
 
 def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
-    """Compute a batch under the passport of its claims, as far as this process can."""
+    """Paint a batch under the passport of its claims, as far as this process can."""
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     passport = backend.prepare(recipes[0], placement)
     parents = _paint_parents(recipes, backend, placement, watch)
     pictures = backend.paint(recipes, placement, watch)
-    # Portable pictures have one answer everywhere: there is nothing to restore.
+    # Portable pictures do not depend on the passport: nothing is restored.
     is_native = not recipes[0].is_portable
     restored = _restored(backend, recipes[0], placement, passport) if is_native else []
     return Painted(
@@ -130,7 +129,7 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
 def _paint_parents(
     recipes: Sequence[Recipe], backend: Backend, placement: Placement, watch: Watch
 ) -> dict[str, Pixels]:
-    """Paint what pictures of a region follow; the backend remembers it for them."""
+    """Paint the parents of pictures with a region; the backend caches them."""
     found: dict[str, Pixels] = {}
     parents = {each.parent.id: each.parent for each in recipes if each.parent and each.mask}
     for recipe_id, parent in parents.items():
@@ -145,7 +144,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
     pairs = zip(batch, painted.pictures, strict=True)
     return all(
         isinstance(pixels, RunError)
-        or claim.is_altered  # Then the file does not fit itself, and nothing else is to blame.
+        or claim.is_altered  # The file contradicts itself.
         or claim.pixels is None
         or pixels.shape != claim.pixels.shape
         or np.array_equal(pixels, claim.pixels)
@@ -156,7 +155,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
 def _with_doubt(
     painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Painted:
-    """Ask the probe before a picture is blamed for what its slot did."""
+    """Run the probe before other pixels are blamed on the file."""
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:
         return painted
@@ -167,7 +166,7 @@ def _with_doubt(
 def _restored(
     backend: Backend, recipe: Recipe, placement: Placement, now: Passport
 ) -> list[Reason]:
-    """Say what was set for this run that is not set here otherwise."""
+    """Return a reason with the settings that were restored for this batch."""
     usual = backend.prepare(recipe, replace(placement, threads=None, switches=()))
     what = [f"{name} {value}" for name, value in passport_changes(usual, now)]
     what += [
@@ -181,5 +180,7 @@ def _restored(
 def _is_fragile(backend: Backend, recipe: Recipe) -> bool:
     try:
         return backend.card(recipe.model.id).fragile
-    except ModelError:  # Another model of that name was asked for last; it painted, so it is there.
+    except (
+        ModelError
+    ):  # Another model of that name was read since; this one has painted, so it is here.
         return False

@@ -17,16 +17,16 @@ from seedgrid.core.way import MAX_HOLD, MIN_STEPS
 from seedgrid.formats.importers.found import Found
 from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 
-# Every repeat has a bound or an end of its own: no text makes these slow.
+# Every repetition is bounded: matching takes linear time.
 _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
 _NEGATIVE: Final = "Negative prompt:"
 _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
 _LORA: Final = re.compile(r"<lora:([^:>]{1,200}+)(?::([^:>]{1,20}+))?+[^>]{0,200}+>", re.I)
 _WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]")
 _BEYOND: Final = re.compile(r"\bBREAK\b|\bAND\b|\[[^()\[\]:|]{0,200}+[:|]")
-"""What is no weight: parts of their own, words that change between steps."""
+"""Syntax that is no weight: BREAK, AND, and words that change between steps."""
 _CHANGING: Final = re.compile(r"\[([^\[\]:|]{1,5000}):([^\[\]:|]{1,5000}):(\d{0,3}\.?\d{1,6})\]")
-"""A whole prompt that becomes another one after some steps."""
+"""A whole prompt that changes into another one after some steps."""
 _MIN_SETTINGS: Final = 3
 _MAX_LINE: Final = 100_000
 _MAX_TEXT: Final = 256 * 1024
@@ -56,7 +56,7 @@ _EXTRAS: Final = (
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when this is not how they are written.
+    """Read the settings, or return None if they are not in this format.
 
     Raises:
         PictureError: `picture_text`: the text is longer than 256 KB.
@@ -80,7 +80,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     has_second_pass = settings.get("Size", "") != size or any(
         name.startswith(_SECOND_PASS) for name in settings
     )
-    words = () if tool == "SeedGrid" else (prompt, negative)  # The recipe says it.
+    words = () if tool == "SeedGrid" else (prompt, negative)  # Its recipe is read instead.
     has_editing = any(map(_BEYOND.search, words))
     return Found(
         tool=tool,
@@ -109,7 +109,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
 
 
 def _settings_line(lines: list[str]) -> int | None:
-    """Find the last line that is a list of settings; extensions write lines of theirs after it."""
+    """Find the last line with settings; extensions may add lines after it."""
     for number in reversed(range(len(lines))):
         settings = _settings(lines[number])
         enough = 2 if lines[number].lstrip().startswith("Steps:") else _MIN_SETTINGS
@@ -132,7 +132,7 @@ def _unquoted(value: str) -> str:
 
 
 def _prompts(lines: list[str]) -> tuple[str, str]:
-    """Split the words: what follows the line that begins with "Negative prompt:" is negative."""
+    """Split prompt and negative prompt, which begins with "Negative prompt:"."""
     for number, line in enumerate(lines):
         if line.strip().startswith(_NEGATIVE):
             first = line.strip().removeprefix(_NEGATIVE).strip()
@@ -141,7 +141,7 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
 
 
 def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
-    """Return the prompt of the first steps, and a notice that suggests `hold` for the second.
+    """Return the prompt of the first steps, and a notice that suggests `hold` for the other.
 
     A number with a point, or below 1, is a share of the steps, rounded down.
 
@@ -172,7 +172,7 @@ def _networks(settings: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _first_size(settings: Mapping[str, str]) -> str:
-    """Return the size of the first pass: before version 1, `Size` was that of the second."""
+    """Return the size of the first pass; before version 1, `Size` was the second's."""
     first = settings.get("First pass size", "0x0")
     return settings.get("Size", "") if first == "0x0" else first
 
@@ -189,7 +189,7 @@ def _schedule(settings: Mapping[str, str]) -> str:
 
 
 def _mix(settings: Mapping[str, str]) -> tuple[tuple[object, object], ...]:
-    """Read the seeds whose noise was mixed in: one in most tools, any number in ours."""
+    """Read the noise mix: one seed in most tools, any number in SeedGrid."""
     if "Variation seed" in settings:
         strength = _first(settings, "Variation seed strength", "Variation strength")
         return ((settings["Variation seed"], strength),)

@@ -1,8 +1,8 @@
 """Settings as ComfyUI writes them: `prompt`, the graph of nodes that made the picture.
 
-There is no list of settings, only nodes and links. The sampler behind the saved picture is what
-counts: each of its inputs is a value, or the first one behind its link. What is computed on the way
-(texts that are joined, numbers that are added) is not computed again.
+There is no list of settings, only nodes and links. The settings are the inputs of the sampler
+behind the saved picture: each is a value, or the first value behind its link. Computed values
+(joined texts, sums) are not evaluated.
 
 Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nodes_custom_sampler.py
 """
@@ -15,10 +15,10 @@ from seedgrid.core.errors import Notice, PictureError
 from seedgrid.formats.importers.found import Found, as_dict, as_text, read_object
 
 _MAX_NODES: Final = 1000
-"""In a graph; the largest that are shared have some hundreds."""
+"""Nodes of a graph; published ones have some hundreds."""
 _MAX_KIND: Final = 200
 _NEAR: Final = 16
-"""So many nodes behind a role, or a link, are asked for words, or a value."""
+"""How many nodes behind an input are searched for a value."""
 _WORDS: Final = (
     *("populated_text", "text", "text_g", "text_l", "clip_l", "t5xxl"),
     *("prompt", "string", "value"),
@@ -36,7 +36,7 @@ _EXTRAS: Final = {
 }
 
 Node = dict[str, Any]
-"""As the file has it: `class_type`, and `inputs`, each a value or `[id of a node, output]`."""
+"""As in the file: `class_type`, and `inputs`, each a value or `[id of a node, output]`."""
 
 
 def read(texts: Mapping[str, str]) -> Found | None:

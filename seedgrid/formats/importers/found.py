@@ -1,4 +1,4 @@
-"""What a reader of one tool's format gives: `Found`; and JSON, read without trust."""
+"""Found: the result of a reader of another tool's format; and safe reading of JSON."""
 
 import json
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from seedgrid.core.errors import Notice, PictureError
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a file says, as it says it; a number has the name of its field (core/fields.py).
+    """A file's settings, unchecked; numbers have the names of their fields (core/fields.py).
 
     Attributes:
-        sampler: The tool's name of it.
-        schedule: The tool's name of its noise levels, `"karras"` for example.
-        model: The tool's name of it.
-        mix: Seeds whose noise the tool mixed in, in order, each with its weight.
+        sampler: The tool's name for it.
+        schedule: The tool's name for the noise schedule, `"karras"` for example.
+        model: The tool's name for it.
+        mix: Seeds whose noise was mixed in, in order, with their weights.
         is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
-        extras: What SeedGrid has no setting for, by the tool's names.
+        extras: Settings that SeedGrid does not have, by the tool's names.
         loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of those that the prompt named.
-        weights: Whether brackets weigh words there as they can here.
-        has_other_weights: Whether words are weighed, or changed, as they cannot be here.
-        has_second_pass: Whether it was painted over, larger.
-        begins_from_picture: Whether it was made from another picture.
-        reasons: More that cannot come along.
+        lora_tags: Names and scales of LoRAs in the prompt.
+        weights: Whether the prompt has weights that SeedGrid understands.
+        has_other_weights: Whether it has weights or edits that SeedGrid does not understand.
+        has_second_pass: Whether a second pass enlarged it.
+        begins_from_picture: Whether it was made with image-to-image.
+        reasons: Further notices.
     """
 
     tool: str

@@ -1,7 +1,7 @@
-"""Another tool's picture as a request, and in one sentence what cannot come along.
+"""Turns another tool's picture into a request, and names what cannot be imported.
 
-The readers, one file a tool, give `Found`, unchecked; `to_imported` checks every value and turns
-what does not fit into a reason. `fit` does the same for one model.
+The readers, one file for each tool, return `Found`, unchecked; `to_imported` checks every value and
+turns each one that does not fit into a notice. `fit` does the same for one model.
 
     read_foreign(Path("00012-1234.png")).request.prompt
 """
@@ -36,7 +36,7 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
     comfyui.read,
 )
 _SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata", "sd-metadata", "Dream")
-"""The keys of the texts in which these tools write their settings."""
+"""The keys of texts with these tools' settings."""
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -46,13 +46,13 @@ _MAX_NAME: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A request made of another tool's picture.
+    """A request from another tool's picture.
 
     Attributes:
-        request: What to ask for here; what the file does not say is left open.
-        reasons: What cannot come along, one notice each.
+        request: Settings that the file lacks are left open.
+        reasons: What cannot be imported, one notice each.
         loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of those that the prompt named.
+        lora_tags: Names and scales of LoRAs in the prompt.
     """
 
     tool: str
@@ -63,19 +63,19 @@ class Imported:
 
     @property
     def notice(self) -> Notice:
-        """All reasons in one English sentence; other languages are made of `reasons`."""
+        """All reasons in one English sentence."""
         sentences = [str(reason) for reason in self.reasons]
         clauses = [each[0].lower() + each[1:].rstrip(".") for each in sentences]
         return Notice("imported", tool=self.tool, reasons="; ".join(clauses))
 
 
 def read_foreign(source: png.Source) -> Imported:
-    """Turn another tool's picture into a request, with what cannot come along.
+    """Turn another tool's picture into a request, and name what cannot be imported.
 
     Raises:
-        PictureError: The file is missing or damaged; `picture_without_recipe` when it says
-            nothing of how it was made; `picture_foreign` when what it says cannot be read;
-            `picture_text` when that is more than 256 KB.
+        PictureError: The file is missing or damaged; `picture_without_recipe`: it has no
+            settings; `picture_foreign`: its settings cannot be read; `picture_text`: they are
+            longer than 256 KB.
     """
     data = png.read_bytes(source)
     texts: Mapping[str, str | None] = (
@@ -93,7 +93,7 @@ def read_foreign(source: png.Source) -> Imported:
 
 
 def to_imported(found: Found) -> Imported:
-    """Check what was found and turn it into a request."""
+    """Check a reader's result and turn it into a request."""
     checker = _Checker(found)
     seeds = checker.seeds()
     request = Request(
@@ -119,7 +119,7 @@ def to_imported(found: Found) -> Imported:
 
 
 def fit(imported: Imported, card: ModelCard) -> Imported:
-    """Make the request one that this model can paint, and say what had to change."""
+    """Fit the request to a model, and name what had to change."""
     request, reasons = imported.request, list(imported.reasons)
     names = {name.casefold() for name in card.schedulers}
     if request.scheduler and request.scheduler.casefold() not in names:
@@ -238,7 +238,7 @@ class _Checker:
 
 
 def _name(text: str) -> str:
-    """Return a name that a sentence can hold: short, on one line, with nothing unseen in it."""
+    """Return a name for a sentence: short, on one line, without control characters."""
     return " ".join(_NO_NAME.sub(" ", text[:1000]).split())[:_MAX_NAME]
 
 

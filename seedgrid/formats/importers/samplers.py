@@ -1,6 +1,6 @@
-"""Other tools' names of samplers, and SeedGrid's name of the same one. Names only.
+"""Other tools' sampler names, and SeedGrid's name of the same sampler.
 
-Where a tool's sampler has no equal here, it is not in the table: the importer then says so.
+A sampler without an equal is not in the table: the importer says so.
 """
 
 from typing import Final
@@ -58,7 +58,7 @@ A1111_AUTOMATIC: Final[dict[str, str]] = {
     "dpm2": "Karras",
     "dpm2 a": "Karras",
 }
-"""What AUTOMATIC1111 1.9 and newer means by the schedule type "Automatic".
+"""The schedules that "Automatic" means in AUTOMATIC1111 1.9 and newer.
 
 Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/sd_samplers_kdiffusion.py
 """
