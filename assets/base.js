@@ -1,8 +1,8 @@
-/* What every part of the page shares: the language, its words, small tools. Knows no picture. */
+/* Shared by all parts of the page: texts of the language, storage, and DOM helpers. */
 const config = JSON.parse(document.getElementById("sg-config").textContent);
 const { language } = config;
 
-/** The sentence for a key in the visitor's language, filled in; data are shown as text only. */
+/** The sentence of a key in the visitor's language, with its data filled in as text. */
 function text(key, data = {}) {
   const sentence = config.texts[key];
   if (sentence === undefined) return data.message ?? key;
@@ -11,22 +11,22 @@ function text(key, data = {}) {
   );
 }
 
-/** Some data are words of ours: the name of a field, or a list of sentences. */
+/** Translate data that are keys: the name of a field, or a list of sentences. */
 function word(name, value) {
   if (Array.isArray(value)) return clauses(value.map((part) => text(part.key, part.data)));
   return config.texts[`${name}_${value}`] ?? String(value);
 }
 
-/** Sentences as the parts of a longer one. */
+/** Join sentences into one. */
 function clauses(sentences) {
   const open = sentences.map((sentence) => sentence.replace(/[.。]$/, ""));
   return open.map((part) => (config.lowers ? part[0].toLowerCase() + part.slice(1) : part)).join(config.joiner);
 }
 
-/** A text as its words alone, to look whether one holds another. */
+/** The words of a text between spaces, to test whether one text contains another. */
 const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
 
-/** What this browser, or this tab, keeps under a name; one that keeps nothing forgets that, and nothing else. */
+/** A value in this browser's, or this tab's, storage; without storage it is lost with the page. */
 function kept(key, storage = () => localStorage) {
   return {
     recall() {
@@ -40,14 +40,14 @@ function kept(key, storage = () => localStorage) {
       try {
         storage().setItem(key, JSON.stringify(value));
       } catch {
-        // forgotten
+        // The browser refuses storage.
       }
       return value;
     },
   };
 }
 
-/** A short list of texts that this browser keeps, the newest first. */
+/** A stored list of texts, the newest first. */
 function shortList(key, most) {
   const list = kept(key);
   return {
@@ -59,7 +59,7 @@ function shortList(key, most) {
   };
 }
 
-/** Make an element; `text` becomes textContent, never HTML. A button sends no form unless it says so. */
+/** Make an element; `text` becomes textContent, never HTML. Buttons have type "button" by default. */
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   if (tag === "button") node.type = "button";
@@ -84,7 +84,7 @@ const paths = {
   close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12l5.6 5.6-1.4 1.4-5.6-5.6L6.4 19 5 17.6l5.6-5.6L5 6.4z",
 };
 
-/** Make a part of a drawing. */
+/** Make an SVG element. */
 function shape(tag, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -92,13 +92,13 @@ function shape(tag, attributes, ...children) {
   return node;
 }
 
-/** One of our icons, drawn here so that no icon font is needed. */
+/** An icon as SVG. */
 function icon(name) {
   const looks = { viewBox: "0 0 24 24", class: `sg-icon sg-icon-${name}`, "aria-hidden": "true" };
   return shape("svg", looks, shape("path", { d: paths[name] }));
 }
 
-/** A button that is on or off; `change` is told what it is now. */
+/** A toggle button; `change` is called with its new state. */
 function toggle(look, key, change) {
   const press = () => {
     const isOn = button.ariaPressed !== "true";
@@ -109,14 +109,14 @@ function toggle(look, key, change) {
   return button;
 }
 
-/** An address of this visitor's own; where the browser keeps no cookie it says who asks. */
+/** An address with the visitor's id, if the browser keeps no cookie. */
 const own = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
 
 /** A picture's address on this server; ids are 32 hexadecimal digits. */
 const pictureUrl = (id) => own(`seedgrid/pictures/${id}.png`);
 const thumbUrl = (id) => own(`seedgrid/thumbs/${id}.jpg`);
 
-/** An image of a picture, or a quiet mark in its place when the file is gone. */
+/** An image of a picture, or a placeholder if its file is missing. */
 function image(source, isLost, attributes = {}) {
   const gone = () =>
     make("span", { ...attributes, class: `${attributes.class ?? ""} sg-gone`, title: text("picture_gone") });
@@ -135,16 +135,16 @@ function words(pieces) {
   return box;
 }
 
-/** What shows a new value of a part of the page. */
+/** Functions that show a new value of a part of the page, by name. */
 const shows = {};
 
-/** Show what an answer of the server says of each part of the page. */
+/** Show all parts of an answer of the server. */
 function tell(news) {
   for (const [name, value] of Object.entries(news)) shows[name]?.(value);
 }
 
 const byId = (id) => document.getElementById(id);
-/** What lies over the page and over all else; undefined where nothing does. */
+/** The topmost open dialog, if any. */
 const over = () => [...document.querySelectorAll("dialog[open]")].at(-1);
 
 /** The input of a field, by the field's id. */
@@ -152,12 +152,12 @@ const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
 
 const AT_ONCE_MS = 50;
 
-/** What Ctrl+Z takes back, the newest last: each with whether that is possible still. */
+/** Steps that Ctrl+Z can undo, the newest last. */
 const steps = [];
 let isUndoing = false;
 const noteStep = (step) => isUndoing || steps.push({ ...step, atMs: performance.now() });
 
-/** Take back the last step; what was done in one go, as four lines at once, goes in one. */
+/** Undo the last step; steps of one action are undone together. */
 function undo() {
   const last = steps.findLast((step) => step.isThere());
   steps.length = steps.indexOf(last) + 1;
@@ -170,7 +170,7 @@ function undo() {
   return Boolean(last);
 }
 
-/** Write into an input, as if it were typed. */
+/** Set an input's value and dispatch `input`. */
 function write(input, value) {
   if (!input || input.value === value) return;
   const before = input.value;
@@ -179,10 +179,10 @@ function write(input, value) {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Allow a button, or not. */
+/** Enable or disable a button. */
 const allow = (id, allowed) => (byId(id).disabled = !allowed);
 
-/** What can be done now, from what is on the stage and in the card. */
+/** Enable the buttons that apply to the stage and the card. */
 function refresh() {
   const stage = SeedGrid.stageNow?.();
   const card = SeedGrid.pickedNow?.();
@@ -196,12 +196,12 @@ function refresh() {
   allow("sg-brush", isThere && !card.isEarly && !card.upscaler);
   const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
   const hasOthers = seen.some((cell) => cell.id !== card?.id);
-  // What a picture came from stands on the whole card, which Python sends after the stage's first word.
+  // The parent is known from the full card, which the server sends after the pick.
   allow("sg-compare", isThere && !card.isEarly && Boolean(card.parent || hasOthers));
   allow("sg-zoom", seen.length > 0);
 }
 
-/** Move the focus among nodes by arrows, Home and End: one of them is reached by Tab, the rest so. */
+/** Move the focus among nodes by arrows, Home and End (roving tabindex). */
 function rove(event, nodesOf, columns = 1) {
   const nodes = nodesOf();
   const at = nodes.indexOf(document.activeElement);
@@ -213,13 +213,13 @@ function rove(event, nodesOf, columns = 1) {
   return true;
 }
 
-/** What is picked right now: the ring on the stage, or else the card. */
+/** The id of the picked picture on the stage, else of the one in the card. */
 function pick() {
   const stage = SeedGrid.stageNow();
   const ringed = stage.cells[stage.picked];
   return { picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
 }
 
-/** The page's parts meet here; tests and the console find it as `SeedGrid`. */
+/** The shared object of all modules, also for tests and the console. */
 export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, shape, icon, toggle, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, over, inputOf, write, allow, refresh, rove, pick };
 globalThis.SeedGrid = SeedGrid;

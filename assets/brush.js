@@ -11,7 +11,7 @@ const MAX_FEATHER_PX = 256; // as in seedgrid/core/recipe.py
 const KEY_STEP = 1 / 32; // of the shorter side
 const regions = new Map();
 
-/** The region of the picked picture, as Refine is told: a PNG, white where it may change. */
+/** The mask for Refine: a PNG, white where the picture may change. */
 SeedGrid.regionNow = () => {
   const { id, width, height } = SeedGrid.pickedNow() ?? {};
   const region = regions.get(id);
@@ -23,7 +23,7 @@ SeedGrid.regionNow = () => {
   return { only: sheet.toDataURL("image/png").split(",")[1], feather: region.feather };
 };
 
-/** What the strokes leave: opaque where the picture may change, else transparent. */
+/** The strokes on a canvas: opaque where the picture may change, else transparent. */
 function painted(strokes, width, height) {
   const sheet = make("canvas", { width, height });
   const context = sheet.getContext("2d", { willReadFrequently: true });
@@ -42,11 +42,11 @@ function outline(tool, points) {
   const path = new Path2D();
   const [[left, top], [right, bottom]] = [points[0], points.at(-1)];
   if (tool === "rectangle") path.rect(left, top, right - left, bottom - top);
-  else for (const [x, y] of [[left - 0.01, top], ...points]) path.lineTo(x, y); // a line without length is not drawn
+  else for (const [x, y] of [[left - 0.01, top], ...points]) path.lineTo(x, y); // A line of length 0 would not be drawn.
   return path;
 }
 
-/** The share of a picture that is painted, 0 to 1. */
+/** The painted share of the picture, 0 to 1. */
 function shareOf(sheet) {
   const { data } = sheet.getContext("2d").getImageData(0, 0, sheet.width, sheet.height);
   let count = 0;
@@ -54,16 +54,16 @@ function shareOf(sheet) {
   return count / (sheet.width * sheet.height);
 }
 
-/** Paint over a picture, as large as it fits; by default the picked one. */
+/** Open a picture, by default the picked one, to paint a region. */
 export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   const short = Math.min(width, height);
   const kept = regions.get(id);
   const strokes = [...(kept?.strokes ?? [])];
   let tool = "brush";
-  let percent = 0; // of the picture may change
+  let percent = 0; // of the picture is painted
   let takesAway = false;
   let down = null; // the stroke that is being drawn
-  let sheet = null; // what the strokes leave
+  let sheet = null; // the canvas of the strokes
   let cursor = [width / 2, height / 2];
 
   const veil = make("canvas", { class: "sg-brush-veil", width, height, tabindex: "0", role: "application", "aria-label": text("brush_canvas") });
@@ -114,14 +114,14 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
     change();
   }
 
-  /** Count what may change; a large picture takes too long for each move of a pointer. */
+  /** Count the painted pixels; too slow for each move of a pointer. */
   function change() {
     sheet = painted(strokes, width, height);
     tell(shareOf(sheet));
     draw();
   }
 
-  /** What stays is darker; the shape that is being drawn has a line around it. */
+  /** Draw the unpainted part darker, and an outline around the current stroke. */
   function draw() {
     if (down) sheet = painted(strokes, width, height);
     const context = veil.getContext("2d");
@@ -148,7 +148,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
     caption.textContent = share ? text("brush_share", { percent }) : text("brush_hint");
   }
 
-  /** Keep the region for this picture; an empty one is none. */
+  /** Keep the region of this picture; an empty one is removed. */
   function finish() {
     if (percent) regions.set(id, { strokes, percent, feather: Number(feather.input.value) });
     else regions.delete(id);
@@ -186,7 +186,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
   veil.focus();
 }
 
-/** Under Refine: how much of the picked picture changes, and a cross that takes the region away. */
+/** The chip under Refine: the painted share, and a button to remove the region. */
 function showRegion() {
   const { id } = SeedGrid.pickedNow() ?? {};
   const region = regions.get(id);

@@ -26,7 +26,7 @@ function show(value) {
   SeedGrid.byId("sg-hint").textContent = text(said);
   if (now && !now.isEarly) {
     const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
-    if (onStage) onStage.favourite = now.favourite; // for the large view, and the next pick of it
+    if (onStage) onStage.favourite = now.favourite; // for the large view and the next pick
   }
   element.dataset.pictureId = value.id ?? "";
   SeedGrid.refresh();
@@ -59,12 +59,12 @@ function full(value) {
   );
 }
 
-/** Python's card of the pick comes first: else it would come after, without the mark. */
+/** Wait for the server's card of the pick: it would overwrite the mark. */
 function mark({ id, favourite }) {
   SeedGrid.picking.then(() => SeedGrid.ask("favourite", { id, favourite: !favourite }));
 }
 
-/** How much of which seeds' noise was mixed in; of a neighbour, which of the four it is. */
+/** The noise mix: shares of seeds, or the number of a subtle or strong variation. */
 function mixed({ mix, neighbour }) {
   const shares = [mix ?? []].flat().map((share) => text("mix_share", share));
   if (!shares.length) return null;
@@ -72,13 +72,13 @@ function mixed({ mix, neighbour }) {
   return make("p", { class: "sg-quiet sg-mix", text: shares.join(" + ") + which });
 }
 
-/** What the model was given, where the words were typed in another language than its own. */
+/** The painted words, if they were typed in another language. */
 function painted(value) {
   if (!value.painted) return null;
   return make("p", { class: "sg-quiet sg-painted", text: text("painted_from", { words: value.painted }) });
 }
 
-/** What was measured of the lock, here; nothing before it was measured. */
+/** The probe's result for the lock; empty before a probe. */
 function badge(lock) {
   return make("span", { class: "sg-badge", "data-lock": lock.key.replace("lock_", ""), title: text(`${lock.key}_why`, lock.data), text: text(lock.key, lock.data) });
 }
@@ -107,13 +107,13 @@ function factsOf(value) {
   return parts.join(" · ");
 }
 
-/** What the stage knows of a picture, at once; Python's card with all the facts comes after it. */
+/** Show what the stage knows of a picture at once; the server's full card follows. */
 document.addEventListener("sg-pick", (event) => {
   if (!event.detail || event.detail === now?.id) return;
   const cell = SeedGrid.stageNow().cells.find((each) => each.id === event.detail);
   if (cell) show({ ...cell, pieces: [["same", cell.prompt]], isEarly: true });
 });
-/** A card that Python sends after another picture was picked, or none: a hand was quicker. */
+/** Ignore a card of a picture that is no longer picked. */
 function isLate({ id }) {
   const { cells, picked } = SeedGrid.stageNow();
   const ringed = cells?.[picked]?.id;
@@ -152,14 +152,14 @@ function fillVerdict(box, value) {
   if (value.difference) box.append(make("img", { src: value.difference, alt: text("compare_difference") }));
 }
 
-// A verdict is about one picture: it goes when another one is in the card.
+// The verdict is removed when another picture is in the card.
 document.addEventListener("sg-card", (event) => {
   if (verdict.dataset.pictureId !== event.detail) verdict.replaceChildren();
 });
 SeedGrid.shows.verdict = showVerdict;
 SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
 
-/* Ways out for the picture in the card: its round as a sheet, its whole work as a poster, either as a bundle. */
+/* Exports of the picture in the card: its round as a sheet, its work as a poster, both as bundles. */
 const exports = SeedGrid.byId("sg-export");
 
 function showExports(id, withStarts = false) {
@@ -180,7 +180,7 @@ function showExports(id, withStarts = false) {
   if (SeedGrid.pickedNow().begun) exports.append(begunFrom(id, withStarts));
 }
 
-/** What pictures were begun from, perhaps somebody's photograph, goes out only when it is wanted. */
+/** Start pictures, which may be photographs, are exported only on request. */
 function begunFrom(id, isOn) {
   const box = make("input", { type: "checkbox", onchange: () => showExports(id, box.checked) });
   box.checked = isOn;

@@ -1,17 +1,17 @@
-/* Tab completes the word that one types, in the prompt and in the variations: by the model's own words, by those
-   of a LoRA in the prompt, or by what this browser painted before. Nothing is asked for while one types. */
+/* Tab completes the typed word, in the prompt and in the variations: from the model's words, a LoRA's trigger
+   words, or earlier prompts. The server is not asked. */
 import { SeedGrid } from "./base.js";
 
 const { make, text } = SeedGrid;
-const LEAST_PX = 60; // of room behind the words
+const LEAST_PX = 60; // of free space after the text
 const lists = ["prompts", "variations"].map((name) => SeedGrid.shortList(`seedgrid-${name}`, 100));
 const [before, words] = [make("span"), make("span")];
 const rest = make("span", {}, words, make("kbd", { text: "Tab" }));
 const ghost = make("div", { class: "sg-ghost", "aria-hidden": "true" }, before, rest);
-let field = null; // while something stands behind its words
+let field = null; // that shows a completion
 let isTaking = false;
 
-/** How something goes on that begins with the last words, as many of them as possible; what is typed ends in one. */
+/** The rest of a suggestion that begins with the last typed words, as many of them as possible. */
 function completion(typed) {
   const lines = lists.flatMap((list) => list.recall()).map((line) => line.split("<lora:")[0]);
   const chips = [...document.querySelectorAll("#sg-hints .sg-chip")].map((chip) => chip.textContent);
@@ -24,7 +24,7 @@ function completion(typed) {
   return tail ? goOn(tail).slice(tail.length) : "";
 }
 
-/** Show it where the words end: behind them stand LoRAs at most. */
+/** Show it at the end of the text; only LoRA tags may follow. */
 function offer(target) {
   const [typed, after] = [target.value.slice(0, target.selectionEnd), target.value.slice(target.selectionEnd).trim()];
   before.textContent = typed;
@@ -47,7 +47,7 @@ function drop() {
 
 function take() {
   isTaking = true;
-  document.execCommand("insertText", false, words.textContent); // Ctrl+Z takes it back
+  document.execCommand("insertText", false, words.textContent); // so that Ctrl+Z undoes it
   isTaking = false;
 }
 

@@ -1,10 +1,10 @@
-/* The form: what the settings offer with a model, shapes to click, a start beside the prompt, other
-   seeds, advice before a click, and what is folded away. */
+/* The form: lists and defaults of the settings, sizes, the start picture, seeds, notices at fields,
+   and folded settings. */
 import { SeedGrid } from "./base.js";
 
 const { byId, config, inputOf, make, text, write } = SeedGrid;
 
-// ---- What the settings offer -------------------------------------------------------------------
+// ---- Lists and defaults of the settings -------------------------------------------------------------------
 const lists = Object.fromEntries(config.lists.map((name) => [name, inputOf(`sg-${name}`)]));
 let asked = 0;
 
@@ -22,13 +22,13 @@ function showOffer({ lists: choices, chosen, open, hints, shapes }) {
   showShapes(shapes);
 }
 
-/** Choose a value; what is not offered stands there, too: Generate says why not. */
+/** Choose a value; one that is not offered is added, and Generate says why it is refused. */
 function select(list, value) {
   if (![...list.options].some((option) => option.value === value)) list.add(new Option(value, value));
   list.value = value;
 }
 
-/** Ask what a model offers; of two questions the newer one counts. */
+/** Ask for a model's lists and defaults; only the newest answer counts. */
 SeedGrid.offer = async (model = lists.model.value) => {
   asked += 1;
   const mine = asked;
@@ -42,7 +42,7 @@ SeedGrid.shows.offer = (offer) => {
   if (wanted && [...lists.model.options].some(({ value }) => value === wanted)) lists.model.value = wanted;
 };
 
-/** Choose in lists; another model offers other things, and is asked first. */
+/** Choose values in lists; for another model its lists are loaded first. */
 SeedGrid.choose = async (fields) => {
   if (fields.model && fields.model !== lists.model.value) await SeedGrid.offer(fields.model);
   for (const [name, list] of Object.entries(lists)) {
@@ -65,7 +65,7 @@ portable?.addEventListener("change", () => {
 });
 SeedGrid.shows.portable = ({ key, data }) => (aboutPortable.textContent = text(key, data));
 
-// ---- Shapes of pictures: each types its size into the field ----------------------------------------
+// ---- Aspect ratios: each writes its size into the field ----------------------------------------
 const shapesBox = byId("sg-shapes");
 const size = inputOf("sg-size");
 const typedSize = make("option", { hidden: "" });
@@ -76,7 +76,7 @@ function shapeOption(shape) {
   return make("option", { value: shape.size, text: ratio || `${width} × ${height}`, "data-title": title, "data-ratio": ratio, "data-own": own ? "" : null });
 }
 
-/** Choose the shape of the size in the field; an empty field means the model's own. */
+/** Select the ratio of the size in the field; an empty field means the model's own. */
 function markShape() {
   const wanted = size.value.trim().toLowerCase().replaceAll(" ", "").replace("×", "x");
   typedSize.textContent = wanted;
@@ -93,7 +93,7 @@ function showShapes(shapes) {
 size.addEventListener("input", markShape);
 shapesBox.addEventListener("change", () => write(size, shapesBox.value));
 
-// ---- Settings that other tools write behind the words, pasted into the prompt --------------------------
+// ---- Settings in pasted prompts of other tools (--ar, --seed) --------------------------
 byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
   if (inputType !== "insertFromPaste") return;
   const [, across, down] = /\s--ar (\d{1,3}):(\d{1,3})\b/.exec(target.value) ?? [];
@@ -106,7 +106,7 @@ byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
   if (rest !== target.value) write(target, rest);
 });
 
-// ---- What the next grid begins from: a picture beside the prompt ------------------------------------
+// ---- The start picture beside the prompt ------------------------------------
 const start = inputOf("sg-start");
 let shownStart = "";
 
@@ -124,12 +124,12 @@ function showStart() {
 start.addEventListener("input", showStart);
 byId("sg-begin").addEventListener("click", () => write(start, SeedGrid.pickedNow()?.id ?? ""));
 
-// ---- Other seeds for the same words, written into the field as if typed -------------------------------
+// ---- New seeds, written into the field -------------------------------
 const NUM_SEEDS = 2 ** 32;
-const MOST = 256; // are painted at once, as in seedgrid/core/seeds.py
+const MOST = 256; // pictures of a run, as in seedgrid/core/seeds.py
 const seeds = inputOf("sg-seeds");
 
-/** The seeds in the field, "0-3" or "7, 11", as the server reads them; none where it would not. */
+/** The seeds in the field, "0-3" or "7, 11", read as the server does; empty if they are invalid. */
 function writtenSeeds() {
   if (!/^\s*(\d+(\s*[-–…]\s*\d+)?(\s*[,;]\s*|\s+|$))+$/.test(seeds.value)) return [];
   return [...seeds.value.matchAll(/(\d+)(?:\s*[-–…]\s*(\d+))?/g)].flatMap(([, first, last = first]) =>
@@ -152,7 +152,7 @@ function paint(choose) {
   byId("sg-generate").click();
 }
 
-/** "Next" says how many there will be. */
+/** Update the number in "Next". */
 function labelNext() {
   const number = seedsNow().length;
   byId("sg-next").textContent = number === 4 ? text("next_seeds") : text("next_number", { number });
@@ -160,7 +160,7 @@ function labelNext() {
 document.addEventListener("sg-pick", labelNext);
 seeds.addEventListener("input", labelNext);
 
-/** Beside the field: so many seeds from its first one on, or others drawn. Nothing is painted yet. */
+/** Buttons beside the field: so many seeds from the first one on, or new random ones. */
 const count = byId("sg-count");
 count.addEventListener("change", () => {
   const [first] = seedsNow();
@@ -173,22 +173,22 @@ count.addEventListener("change", () => {
 byId("sg-roll").addEventListener("click", () => paint(drawn));
 byId("sg-next").addEventListener("click", () => paint(following));
 
-// ---- What is folded away, and opening it for a field ----------------------------------------------
+// ---- Folded settings ----------------------------------------------
 const settings = byId("sg-settings");
 const experts = byId("sg-expert");
 
-/** Unfold what hides a field. */
+/** Open the folded part that contains a field. */
 SeedGrid.reveal = (field) => {
   experts.open ||= experts.contains(field);
   settings.open = true;
 };
 
 settings.addEventListener("click", (event) => {
-  // Who opens what ends below the window sees it from its top.
+  // Scroll an opened part into view if it ends below the window.
   if (event.isTrusted && event.target.closest("summary")) requestAnimationFrame(() => settings.scrollIntoView({ block: "nearest" }));
 });
 
-// ---- The bar: a prompt of several lines makes it taller, and the pictures give way ------------------------
+// ---- The bar: its height follows the prompt's lines ------------------------
 const ONE_LINE_PX = 54;
 new ResizeObserver(([{ target }]) => {
   const taller = Math.max(0, target.offsetHeight - ONE_LINE_PX);
@@ -196,7 +196,7 @@ new ResizeObserver(([{ target }]) => {
 }).observe(byId("sg-bar"));
 byId("sg-bar").addEventListener("focusout", ({ target }) => (target.scrollTop = 0));
 
-// ---- Advice at the fields, before a click -------------------------------------------------------------
+// ---- Notices at the fields -------------------------------------------------------------
 const PAUSE_MS = 250;
 const line = SeedGrid.line();
 let timer = 0;
@@ -234,11 +234,11 @@ function placeAdvice({ field, key, data }) {
 }
 
 function adviceButton(key, onclick) {
-  // The prompt would lose its focus to the press, and the words that open close again.
+  // The prompt keeps the focus; otherwise its words would close.
   return make("button", { class: "sg-link", text: text(key), onmousedown: (event) => event.preventDefault(), onclick });
 }
 
-/** Lead to a field, wherever it is folded away. */
+/** Focus a field, after opening the folded part that contains it. */
 function openField(id) {
   SeedGrid.reveal(byId(id));
   byId(id).scrollIntoView({ block: "center" });

@@ -10,7 +10,7 @@ const isShown = (cell) => cell?.state === "done" && !cell.lost;
 const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
 let redraw = () => undefined;
 
-/** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
+/** Show a cell of the stage, by default the picked one or the first. */
 export const zoom = (index) => {
   const stage = SeedGrid.stageNow();
   const wanted = index ?? stage.picked ?? stage.cells.findIndex(isShown);
@@ -27,19 +27,19 @@ const toggleZoom = () => {
 
 function open(first) {
   let at = first;
-  let asked = null; // the stage's epoch when an enlargement was asked for
+  let asked = null; // the stage's epoch when an enlargement was requested
   const figure = make("figure");
   const tools = make("div", { class: "sg-zoom-tools" });
   const [before, after] = arrows(go);
   const sizes = [["fit", null], ["whole", 1], ["fourfold", 4]].map(([name, size]) => tool(name, `zoom_${name}`, false, () => near.to(size)));
   const full = tool("full", "zoom_full", null, () => (document.fullscreenElement ? document.exitFullscreen() : screen.requestFullscreen()));
   const screen = make("div", { class: "sg-zoom-screen" }, figure, before, after, make("div", { class: "sg-zoom-sizes" }, ...sizes, full));
-  const dialog = overlay("zoom", screen); // which itself cannot fill the whole screen
+  const dialog = overlay("zoom", screen); // A dialog itself cannot be full screen.
   screen.prepend(dialog.querySelector(".sg-close"));
   dialog.setAttribute("aria-label", text("zoom"));
   const near = pan(dialog, { changed: sayNear, swiped: go });
 
-  /** Press the button of the size that is seen. */
+  /** Mark the button of the current size. */
   function sayNear(size, scale) {
     const at = scale === 1 ? 0 : [1, 4].findIndex((each) => Math.abs(each - size) < 0.01) + 1 || -1;
     sizes.forEach((each, place) => each.setAttribute("aria-pressed", String(place === at)));
@@ -64,7 +64,7 @@ function open(first) {
     for (const each of [before, after]) each.hidden = stage.cells.filter(isShown).length < 2;
   };
 
-  /** Go on to the next picture that is there, round and round. */
+  /** Go to the next finished picture, after the last one to the first. */
   function go(step) {
     const { cells } = SeedGrid.stageNow();
     let next = at;
@@ -92,7 +92,7 @@ function open(first) {
   }
 
   const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
-  /** Have a network enlarge it, and show that here as soon as it is there. */
+  /** Enlarge it by a network, and show the result here when it is done. */
   async function enlarge() {
     pick();
     asked = SeedGrid.stageNow().epoch;
@@ -100,7 +100,7 @@ function open(first) {
     redraw();
     const around = SeedGrid.typedAround({ upscaler: SeedGrid.placeNow().upscalers[0] });
     const parts = await SeedGrid.turn("final-4", { around }, SeedGrid.pick());
-    if (!parts?.stage) dialog.close(); // the page says why
+    if (!parts?.stage) dialog.close(); // the status line says why
   }
 
   const follow = () => redraw(Math.min(at, SeedGrid.stageNow().cells.length - 1));
@@ -129,10 +129,10 @@ function caption(cell, stage) {
   return make("figcaption", {}, make("bdi", { text: cell.prompt }), seed, make("span", { class: "sg-place", text: place }));
 }
 
-/** Save a picture's PNG as it is on disk, its recipe inside, under a name of its words. */
+/** Download a picture's PNG with its recipe, named by its words. */
 const download = ({ id, file }) => make("a", { href: pictureUrl(id), download: file ?? `${id}.png` }).click();
 
-/** Copy the picked picture for other programs: its pixels, for the clipboard keeps no recipe. */
+/** Copy the picked picture's pixels to the clipboard, which keeps no recipe. */
 async function copyPicture(button) {
   const { id } = SeedGrid.pickedNow();
   const picture = fetch(pictureUrl(id)).then((answer) => answer.blob());
@@ -140,7 +140,7 @@ async function copyPicture(button) {
   sayCopied(button);
 }
 
-/** Do what a button of the card says. */
+/** Click a button of the card. */
 export function press(button) {
   const doing = {
     "sg-zoom": toggleZoom,

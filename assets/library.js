@@ -1,11 +1,11 @@
-/* The library over the page: all works or what was searched for, newest first, loaded as one scrolls. A
-   click goes to a picture's place in its work; what is thrown away can be taken back. */
+/* The library dialog: all works, or search results, loaded while scrolling. A click opens a picture in
+   its work; deletions can be undone. */
 import { SeedGrid } from "./base.js";
 import { makeSelection, named } from "./selection.js";
 import { tagRow } from "./tags.js";
 import { undoBar } from "./undo.js";
 
-/** Any number of cards in a grid; the browser draws those near the window. */
+/** A grid of items; the browser renders those near the window. */
 function cardGrid(makeCard) {
   const node = SeedGrid.make("div", { class: "sg-card-grid" });
   const items = [];
@@ -13,7 +13,7 @@ function cardGrid(makeCard) {
   return {
     node,
     items,
-    /** Show these items, and nothing else. */
+    /** Replace all items. */
     set(wanted) {
       items.splice(0, items.length, ...wanted);
       node.replaceChildren(...items.map(makeCard));
@@ -22,7 +22,7 @@ function cardGrid(makeCard) {
       items.push(...more);
       node.append(...more.map(makeCard));
     },
-    /** Take an item out; gives its place, for `insert`. */
+    /** Remove an item; returns its place, for `insert`. */
     remove(item) {
       const at = placeOf(item);
       if (at >= 0) node.children[at].remove();
@@ -33,7 +33,7 @@ function cardGrid(makeCard) {
       node.insertBefore(makeCard(item), node.children[at] ?? null);
       items.splice(at, 0, item);
     },
-    /** Change what an item says, and make its card again. */
+    /** Change an item's data and render it again. */
     redraw(item, changed) {
       const at = placeOf(item);
       if (at < 0) return;
@@ -47,11 +47,11 @@ function cardGrid(makeCard) {
 
 let library = null;
 
-/** Show it, with what is in it by now. */
+/** Open it with its current content. */
 export function openLibrary() {
   library ??= makeLibrary();
   if (!library.dialog.open) library.dialog.showModal();
-  library.dialog.focus(); // not the field: a phone would bring its keyboard
+  library.dialog.focus(); // not the field, which would open a phone's keyboard
   library.ask();
 }
 
@@ -64,7 +64,7 @@ function makeLibrary() {
   const line = SeedGrid.line();
   let changing = 0; // changes without an answer
   let deletions = 0;
-  const TAGS = 2; // so many stand under a picture
+  const TAGS = 2; // shown under a picture
 
   const words = field("search", "library_search", (value) => (asked.text = value));
   const seed = field("text", "library_seed", (value) => (asked.seed = readSeed(value)));
@@ -126,7 +126,7 @@ function makeLibrary() {
     return next.toISOString().slice(0, 10);
   }
 
-  /** Ask from the beginning. */
+  /** Search from the first page. */
   function ask() {
     number += 1;
     isWaiting = true;
@@ -134,7 +134,7 @@ function makeLibrary() {
     find({ ...asked, number, after: null });
   }
 
-  /** A search that another has followed before its turn came is not sent. */
+  /** A search is not sent if a newer one waits. */
   const find = (wanted) =>
     line(async () => {
       const isWanted = wanted.number === number;
@@ -153,7 +153,7 @@ function makeLibrary() {
     if (value.tags) tags.show(value.tags);
     if (value.thrown) return undo.learn(value);
     if (value.number !== number) return;
-    if (changing > 0) return ask(); // it was found before what was changed since
+    if (changing > 0) return ask(); // the answer is older than a change
     isWaiting = false;
     after = value.after;
     if (value.is_more) grid.append(value.items);
@@ -162,7 +162,7 @@ function makeLibrary() {
     if (after !== null && isNear(end)) askMore();
   }
 
-  /** What is said where nothing is shown, and the trash's button where something may be in it. */
+  /** The text of an empty result, and the button to empty the trash. */
   function sayIfEmpty() {
     nothing.hidden = grid.items.length > 0;
     const whole = asked.trashed ? "library_trash_empty" : "library_nothing";
@@ -196,7 +196,7 @@ function makeLibrary() {
     const caption = make(
       "p",
       {},
-      ...tags, // in front: what is long is cut at its end
+      ...tags, // first, since long texts are cut at their end
       item.tags.length > TAGS && make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` }),
       item.times > 1 && make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }),
       make("bdi", { text: item.prompt }),
@@ -204,14 +204,14 @@ function makeLibrary() {
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
 
-  /** Show a picture at its place in its work. */
+  /** Open a picture in its work. */
   function open({ id }) {
     dialog.close();
     SeedGrid.turn("open", { id });
     scrollTo({ top: 0 });
   }
 
-  /** A change in its turn; what it says is asked for only then. */
+  /** Send a change after earlier ones; its data are read when it is sent. */
   async function tell(action, wanted) {
     changing += 1;
     const parts = await line(() => SeedGrid.ask(action, { asked: wanted() }).finally(() => (changing -= 1)));
@@ -219,7 +219,7 @@ function makeLibrary() {
     else SeedGrid.lookAgain();
   }
 
-  /** Throw away or take back, at once for the eye; the undo gives back all that went together. */
+  /** Trash or restore items; shown at once. Undo restores all of one deletion. */
   function change(items, wanted, isTrashed) {
     const question = number;
     const deletion = (deletions += 1);
@@ -228,13 +228,13 @@ function makeLibrary() {
     sayIfEmpty();
     if (!isTrashed) return;
     undo.offer(deletion, items.length, () => {
-      if (question !== number) return void ask(); // something else was searched for meanwhile
+      if (question !== number) return void ask(); // another search was started meanwhile
       for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
       sayIfEmpty();
     });
   }
 
-  /** Mark items, at once for the eye. */
+  /** Mark items; shown at once. */
   function say(items, wanted, ...changed) {
     tell("mark", () => wanted);
     items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));

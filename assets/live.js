@@ -1,29 +1,29 @@
-/* Live: while one types, the grid of the words as they stand is painted, a scratch that nobody has kept.
-   One question is under way and one waits, the newest. What is shown is kept by asking for the very same
-   in earnest: the server has those pictures still. */
+/* Live: the grid of the current words is painted while typing, and not saved.
+   One request runs and the newest one waits. A click with the same fields then saves the pictures, which
+   the server still has. */
 import { SeedGrid } from "./base.js";
 
 const { byId, config, text, inputOf, shows } = SeedGrid;
 const SOON_MS = 120; // after the last key
-const REST_MS = 10_000; // without a key or a press: what is shown is kept
-const AGAIN_MS = 3000; // while others are painted for, or nobody answers
-const LEFT_MS = 300; // a question that takes so much longer is stopped for a newer one
-const LIMIT_S = 1.5; // four pictures that take longer are not followed
-const LOW = 0.2; // of a battery that is not charged
+const REST_MS = 10_000; // without input: the shown pictures are saved
+const AGAIN_MS = 3000; // before the next try while others paint, or without an answer
+const LEFT_MS = 300; // a request that takes so much longer is cancelled for a newer one
+const LIMIT_S = 1.5; // Live stops if four pictures take longer
+const LOW = 0.2; // level of a battery that is not charging
 const button = byId("sg-live");
 const wish = SeedGrid.kept("seedgrid-live");
-let tookS = null; // how long four pictures take with these settings, as the server knows it
+let tookS = null; // seconds of four pictures with these settings, from the server
 let [number, isGoing] = [0, false];
-let [asked, next, shown] = [null, null, null]; // the question under way; the one that waits; whose pictures are on the stage
+let [asked, next, shown] = [null, null, null]; // the running request; the waiting one; the one on the stage
 let settled = null; // the click that made the round on the stage, as `keyOf` writes it
-let owed = null; // what was not asked during a pause
+let owed = null; // the request that was held back by a pause
 let battery = null;
 let [soonTimer, restTimer] = [0, 0];
 const isWished = () => wish.recall() === true;
 function hindrance() {
   if (config.zero_gpu) return "live_why_lent";
   if (tookS === null) return "live_why_unknown";
-  return tookS < (isGoing ? 2 : 1) * LIMIT_S ? null : "live_why_slow"; // a busy moment ends nothing
+  return tookS < (isGoing ? 2 : 1) * LIMIT_S ? null : "live_why_slow"; // with a margin for a busy moment
 }
 const isOn = () => isWished() && !hindrance();
 const speed = () => ({ seconds: tookS?.toFixed(1), limit: LIMIT_S });
@@ -46,7 +46,7 @@ button.addEventListener("click", () => {
   if (!isLive()) say(isWished() ? "live_on" : "live_off");
 });
 
-/** Why nothing is painted at this moment. */
+/** Why Live pauses. */
 function pause() {
   if (document.hidden) return "live_paused_hidden";
   if (battery && !battery.charging && battery.level <= LOW) return "live_paused_battery";
@@ -66,14 +66,14 @@ document.addEventListener("visibilitychange", () => {
 navigator.getBattery?.().then((found) => {
   battery = found;
   for (const kind of ["levelchange", "chargingchange"]) battery.addEventListener(kind, resume);
-}, () => undefined); // a browser that does not tell
+}, () => undefined); // The browser has no battery information.
 
 const keyOf = (action, data, more) => JSON.stringify([action, data, action === "refine" ? more.picked : null]);
 const isOnStage = (does) => SeedGrid.stageNow().cells.some(does);
 const isLive = () => isOnStage(({ state }) => state === "live");
 const canRefine = () => !byId("sg-refine").disabled;
 
-/** What a click would ask, with `over` in place of what stands in the fields. */
+/** The request of a click, with `over` in place of the fields' values. */
 function question(action, over = {}, writes = null) {
   const isRound = action === "refine";
   const data = isRound ? { around: { ...SeedGrid.refinement(), ...over } } : { fields: { ...SeedGrid.typed(), ...over } };
@@ -92,19 +92,19 @@ function ask(...words) {
   if (!isWished() || isBusy || (words[0] === "refine" && !canRefine())) return;
   const why = pause() ?? hindrance();
   owed = why ? words : null;
-  if (why) return tookS !== null && say(why); // until it is known, the page has only just opened
+  if (why) return tookS !== null && say(why); // unknown while the page opens
   const wanted = question(...words);
   if (wanted.key === settled) return backToRound();
   const now = asked ?? (isLive() ? shown : null);
   next = wanted.key === now?.key ? null : wanted;
   if (!next) {
-    now.writes = wanted.writes; // a word that was looked at may be typed by now
+    now.writes = wanted.writes; // a previewed word may be typed by now
     restSoon();
   } else if (!asked) send();
   else if (1000 * tookS - (performance.now() - asked.atMs) > LEFT_MS) asked.stop.abort();
 }
 
-/** The words are again those of the round that was there: it is shown, and nothing is painted. */
+/** The fields are those of the saved round again: show it, paint nothing. */
 function backToRound() {
   drop();
   if (isLive()) SeedGrid.lookAgain();
@@ -128,14 +128,14 @@ shows.live = (value) => {
     tookS = value.took_s;
     showButton();
     if (isOn()) resume();
-  } else if (value.number === asked?.number) { // else of a question that nobody waits for
+  } else if (value.number === asked?.number) { // otherwise the answer of an older request
     asked.waits = value.key === "live_paused_queue";
-    if (isLive() && [undefined, "live_shown"].includes(value.key)) shown = asked; // else it was refused, or waits
+    if (isLive() && [undefined, "live_shown"].includes(value.key)) shown = asked; // otherwise it was refused or waits
     if (value.key) say(value.key, value.data);
   }
 };
 
-/** Ask nothing more; a question for what is asked in earnest now goes on. */
+/** Stop requests; one that equals the click goes on. */
 function drop(key = null) {
   clearTimeout(soonTimer);
   clearTimeout(restTimer);
@@ -151,7 +151,7 @@ document.addEventListener("sg-turn", ({ detail: [action, data, more] }) => {
 });
 addEventListener("popstate", () => (settled = null));
 
-/** Keep what is shown, and pick one of it; nothing happens where it is kept already. */
+/** Save the shown pictures and pick one, unless they are saved. */
 SeedGrid.keepLive = async (index = null) => {
   const kept = shown;
   if (!kept || !isLive()) return;
@@ -164,7 +164,7 @@ SeedGrid.keepLive = async (index = null) => {
 function restSoon() {
   clearTimeout(restTimer);
   const isNew = isOnStage(({ source }) => source?.startsWith("live/"));
-  if (asked || !shown || shown.writes || !isNew) return; // a word that is looked at is not typed
+  if (asked || !shown || shown.writes || !isNew) return; // a previewed word is not typed
   restTimer = setTimeout(() => (document.hasFocus() && !document.hidden ? SeedGrid.keepLive() : restSoon()), REST_MS);
 }
 for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, restSoon);
@@ -172,13 +172,13 @@ document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #
 
 for (const kind of ["input", "compositionend"]) {
   document.addEventListener(kind, ({ target, isComposing, isTrusted }) => {
-    if (isComposing || (!isTrusted && (!SeedGrid.placeNow().isFilled || SeedGrid.isOffering))) return; // nobody typed it
+    if (isComposing || (!isTrusted && (!SeedGrid.placeNow().isFilled || SeedGrid.isOffering))) return; // not typed
     if (target.closest?.("#sg-variations, #sg-hold-row")) soon("refine");
     else if (target.closest?.("#sg-prompt, #sg-seeds, #sg-settings")) soon("generate");
   });
 }
 
-let [looked, before] = [null, null]; // the word that is looked at; what was followed before
+let [looked, before] = [null, null]; // the previewed word; the request before it
 function look(chip) {
   if (looked === chip || !isOn()) return;
   if (!looked) before = isLive() ? shown?.action : null;

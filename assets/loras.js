@@ -14,7 +14,7 @@ const write = (words) => SeedGrid.write(field(), words);
 
 const isOf = (name, tag) => tag.trim().toLowerCase() === name.toLowerCase();
 
-/** The scale at which the prompt names a LoRA; null where it does not. */
+/** The scale of a LoRA in the prompt; null if it is not there. */
 function scaleOf(name) {
   const found = [...prompt().matchAll(TAG)].find((tag) => isOf(name, tag[1]));
   return found ? (found[2] ?? "1").trim() : null;
@@ -23,7 +23,7 @@ function scaleOf(name) {
 const without = (name) => prompt().replace(TAG, (tag, named) => (isOf(name, named) ? "" : tag)).trim();
 const put = (name, scale) => write(`${without(name)} <lora:${name}:${scale}>`.trim());
 
-/** Words go before the tags, which stand at the end. */
+/** Insert words before the tags at the end. */
 function putWords(words) {
   const at = prompt().search(TAG);
   const [said, tags] = at < 0 ? [prompt(), ""] : [prompt().slice(0, at), prompt().slice(at)];
@@ -55,7 +55,7 @@ function chips(item, changed) {
   return box;
 }
 
-/** One row for each LoRA; `tools` are the panel's own ways to make one. */
+/** One row for each LoRA; `tools` are the panel's helpers. */
 export const loraRows = (items, tools) => {
   SeedGrid.triggerWords = () => items.filter(({ id }) => scaleOf(id) !== null).flatMap((item) => item.words);
   return items.map((item) => {
@@ -64,7 +64,7 @@ export const loraRows = (items, tools) => {
     const key = isUsed ? "lora_out" : "use";
     const turn = () => (isUsed ? write(without(item.id)) : put(item.id, scale.querySelector("input").value), tools.changed());
     const use = tools.button(key, item.id, turn);
-    use.dataset.key = `lora ${item.id}`; // The same button, whatever it says.
+    use.dataset.key = `lora ${item.id}`; // The same key for both labels.
     const facts = [item.made_for || say("lora_any"), tools.size(item.num_bytes), item.licence, item.hub_id];
     const buttons = [scale, use, item.deletable && tools.remove && tools.button("delete", item.id, () => tools.remove(item), "sg-models-danger")];
     const made = tools.row(item.id, facts, isUsed ? [tools.badge(say("in_use"), "used")] : [], buttons.filter(Boolean));

@@ -1,5 +1,5 @@
-/* The models panel: models and LoRAs on this machine, what comes from the hub, what one could begin with.
-   This file and its words are fetched when the panel is first opened. Knows no picture. */
+/* The models panel: models and LoRAs on this machine, downloads, and recommended models.
+   This file and its texts are fetched when the panel is first opened. */
 import { SeedGrid } from "./base.js";
 import { loraRows } from "./loras.js";
 import { overlay } from "./zoom.js";
@@ -16,7 +16,7 @@ let moved = 0;
 
 const say = (key, data) => text(`models_${key}`, data);
 
-/** Bytes as people say them. */
+/** A size in bytes as text. */
 function size(bytes) {
   const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"]];
   const [one, unit] = units.find(([each]) => bytes >= each) ?? units.at(-1);
@@ -67,7 +67,7 @@ function firsts(told, list) {
   return [make("h3", { text: say("first") }), make("p", { class: "sg-models-quiet", text: say("first_note") }), list];
 }
 
-/** Ask for something to be done, and say how it went. */
+/** Send an action and show its result. */
 async function act(action, name) {
   const answer = await fetch(`seedgrid/models/${action}`, {
     method: "POST",
@@ -81,7 +81,7 @@ async function act(action, name) {
   return !told.wrong;
 }
 
-/** Put in sight what was said, or what comes: it stands above what one pressed, on a phone far above. */
+/** Scroll the message or the downloads into view, which may be far above on a phone. */
 const reveal = () => (parts.note.textContent ? parts.note : parts.moving).scrollIntoView({ block: "nearest" });
 
 function tell(sentence, isWrong = false) {
@@ -89,7 +89,7 @@ function tell(sentence, isWrong = false) {
   parts.note.classList.toggle("sg-models-wrong", Boolean(isWrong));
 }
 
-/** Look again at everything, or only at what comes. */
+/** Reload everything, or only the downloads. */
 async function look(isMovingOnly = false) {
   clearTimeout(timer);
   const { box } = parts;
@@ -121,7 +121,7 @@ function drawLoras(loras, may) {
   draw(parts.loras, rows.length ? rows : [make("li", { class: "sg-models-quiet", text: say("loras_none") })]);
 }
 
-/** Draw a list anew; who stands on one of its buttons stands on the same one afterwards. */
+/** Render a list again, and keep the focus on the same button. */
 function draw(list, rows) {
   const had = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   list.replaceChildren(...rows);
@@ -156,7 +156,7 @@ function hereRow(item, may) {
   return row(item.id, facts, badges.filter(Boolean), [complete, use, remove].filter(Boolean));
 }
 
-/** What it takes in each number format, and the first that fits. */
+/** Memory in each number format, and the first one that fits. */
 function fitting({ needs, fitting: format }) {
   const sizes = Object.entries(needs).map(([name, bytes]) => `${name} ${size(bytes)}`).join(", ");
   return badge(say(format ? "fits_as" : "fits_not", { size: sizes, format }), format ? "quiet" : "wrong");
@@ -202,16 +202,16 @@ function adding() {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const name = field.value.trim();
-    if (name && (await act("add", name)) && field.value.trim() === name) field.value = ""; // else a newer one is typed
+    if (name && (await act("add", name)) && field.value.trim() === name) field.value = ""; // unless something newer is typed
   });
   const file = make("input", { type: "file", id: "sg-models-file", accept: ".safetensors" });
   file.addEventListener("change", () => file.files[0] && send(file.files[0], file));
-  // The browser's own words for "no file" come in its own language: the label is the button.
+  // The label is the button, since the browser's own text has its own language.
   form.append(make("span", { class: "sg-models-quiet", text: say("file") }), make("label", { class: "sg-models-button sg-models-choose" }, file, make("span", { text: say("file_choose") })));
   return form;
 }
 
-/** Copy a file to where SeedGrid keeps models; XMLHttpRequest, for fetch tells no progress. */
+/** Upload a model's file; XMLHttpRequest, since fetch has no upload progress. */
 function send(file, field) {
   const request = new XMLHttpRequest();
   request.open("PUT", `seedgrid/models/file/${encodeURIComponent(file.name)}?lang=${language}`);
@@ -221,7 +221,7 @@ function send(file, field) {
     try {
       told = JSON.parse(request.responseText);
     } catch {
-      // What stands before our own answers says it in plain text.
+      // The middleware answers in plain text.
     }
     tell(told.said, told.wrong);
     reveal();
@@ -233,14 +233,14 @@ function send(file, field) {
 
 /** A file that was dropped anywhere on the page. */
 SeedGrid.takeModel = async (file) => {
-  const isOpen = parts?.box.closest("dialog")?.open; // what was just closed stays in the page a moment longer
+  const isOpen = parts?.box.closest("dialog")?.open; // a closed dialog stays in the page for a moment
   if (!isOpen) await SeedGrid.showModels();
   send(file, null);
 };
 
 const chosen = () => SeedGrid.inputOf("sg-model").value;
 
-/** Paint with a model from now on: its name goes into the settings, with what it offers. */
+/** Choose a model in the settings, and load its lists. */
 function choose(name) {
   SeedGrid.choose({ model: name });
   parts.box.closest("dialog").close();

@@ -14,7 +14,7 @@ import "./live.js";
 
 const { byId, inputOf, make, text } = SeedGrid;
 
-/* Which button asks the server for what. A press tells what the fields show and what is ringed then. */
+/* The server action of each button, with the fields' values and the picked picture. */
 const on = (id, ask) => byId(id).addEventListener("click", ask);
 async function begin(action, data = {}) {
   const parts = await SeedGrid.turn(action, data, SeedGrid.pick());
@@ -30,7 +30,7 @@ on("sg-generate", () => {
   const fields = SeedGrid.typed();
   const isSame = JSON.stringify(fields) === sent && document.documentElement.classList.contains("sg-busy");
   sent = JSON.stringify(fields);
-  if (!isSame) begin("generate", { fields }); // a double click asks once
+  if (!isSame) begin("generate", { fields }); // once for a double click
 });
 on("sg-refine", () => round("refine", SeedGrid.refinement()));
 for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
@@ -69,7 +69,7 @@ for (const [id, key, shown, words] of keys) {
    While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
    clicks what a mouse would click. */
 const press = (id) => byId(id).click();
-/** Mark what is in the card, or not. */
+/** Mark or unmark the picture in the card. */
 SeedGrid.favourite = async () => {
   const cell = document.activeElement?.closest?.("[data-state='live']");
   if (cell) await SeedGrid.keepLive(Number(cell.dataset.cell));
@@ -106,7 +106,7 @@ function isTyping(target) {
   return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
 }
 
-/** Of what lies over the page the large view alone hears keys, and they mean the picture that it shows. */
+/** Of all dialogs only the large view has keys, for the picture that it shows. */
 function pressOver(dialog, key) {
   if (!dialog.matches(".sg-zoom")) return;
   const tool = { r: "refine", f: "favourite", b: "brush" }[key];
@@ -133,7 +133,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && isSent && !event.isComposing) {
     event.preventDefault();
     event.stopPropagation();
-    document.activeElement?.blur(); // the next key picks a picture
+    document.activeElement?.blur(); // so that the next key picks a picture
     press(isVarying ? "sg-refine" : "sg-generate");
     return;
   }
@@ -148,7 +148,7 @@ document.addEventListener("keydown", (event) => {
   else actions[event.key.toLowerCase()]?.();
 }, true);
 
-/* Dropping files anywhere on the page hands them to the import field; a model or LoRA to its panel. */
+/* Files dropped anywhere are imported; models and LoRAs go to their panel. */
 let depth = 0;
 let veil = null;
 const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
@@ -185,9 +185,9 @@ function troubleOf({ name, size }) {
   return data.value > data.limit ? { key: "upload_large", data } : null;
 }
 
-/** Hand files over, or say at once what cannot be sent, and send none of it. */
+/** Upload files, or say at once which ones cannot be sent, and send none. */
 function take(files) {
-  SeedGrid.over()?.close(); // what is said of them stands on the page
+  SeedGrid.over()?.close(); // the message is on the page
   const wrong = [...files].map(troubleOf).find(Boolean);
   if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
   else if (files.length) SeedGrid.turnFiles([...files]);
@@ -195,7 +195,7 @@ function take(files) {
 
 field().addEventListener("change", () => {
   take(field().files);
-  field().value = ""; // what is chosen once more is heard again
+  field().value = ""; // so that choosing the same file again is noticed
 });
 document.addEventListener("drop", (event) => {
   if (!hasFiles(event)) return;
@@ -207,9 +207,9 @@ document.addEventListener("drop", (event) => {
   else take(files);
 });
 
-/* The library's door and the models': what is behind them comes with the first click. */
+/* The buttons of library and models: their modules are loaded at the first click. */
 const door = make("button", { class: "sg-library-closed" }, make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
-byId("sg-library").replaceChildren(door); // nobody's pictures are in the page before this visitor asks
+byId("sg-library").replaceChildren(door); // no pictures are in the page before a click
 const open = async () => (await SeedGrid.module("library")).openLibrary();
 for (const opener of [door, byId("sg-library-open")]) opener.addEventListener("click", open);
 byId("sg-models").addEventListener("click", async () => {
@@ -217,7 +217,7 @@ byId("sg-models").addEventListener("click", async () => {
   SeedGrid.showModels();
 });
 
-/* What else of this visitor's is painted or waits, also of closed tabs: a chip each, under the bar. */
+/* This visitor's other runs, also of closed tabs: a chip each, under the bar. */
 const LOOK_MS = 1000;
 const list = byId("sg-queue");
 let timer = 0;
@@ -237,7 +237,7 @@ SeedGrid.shows.queue = (runs) => {
   list.replaceChildren(...runs.map(chip));
 };
 
-/* The large view comes with the first picture that is picked, so that a click finds it there. */
+/* The large view is loaded with the first pick, so that a click finds it ready. */
 let large = null;
 const fetchLarge = async () => (large = await SeedGrid.module("large"));
 document.addEventListener("sg-card", ({ detail }) => detail && !large && fetchLarge());

@@ -12,15 +12,15 @@ const SWIPE_PX = 50;
     all of it is seen.
     @param swiped is told -1 or 1: where all of it is seen, a finger asks for another picture. */
 export function pan(box, { changed = () => undefined, swiped = () => undefined } = {}) {
-  const pointers = new Map(); // their last events
+  const pointers = new Map(); // by id, with their last events
   let [scale, x, y] = [1, 0, 0];
-  let from = null; // where one finger went down
+  let from = null; // where a finger was put down
   const picture = () => box.querySelector(".sg-pan");
   const whole = () => picture().naturalWidth / picture().offsetWidth || 1;
   const within = (value, least, most) => Math.min(most, Math.max(least, value));
 
   function show() {
-    const most = Math.max(0, (scale - 1) / 2); // it covers where it stood
+    const most = Math.max(0, (scale - 1) / 2); // so that it covers its box
     [x, y] = [within(x, -most, most), within(y, -most, most)];
     for (const [name, value] of Object.entries({ scale, x, y })) box.style.setProperty(`--sg-pan-${name}`, value);
     const size = scale / whole();
@@ -35,7 +35,7 @@ export function pan(box, { changed = () => undefined, swiped = () => undefined }
     show();
   }
 
-  /** What is under a point stays there. */
+  /** Zoom around a point. */
   function zoom(wanted, at = null) {
     const next = within(wanted, Math.min(1, whole()), Math.max(MOST, SHARP * whole()));
     if (at) {
@@ -89,7 +89,7 @@ export function pan(box, { changed = () => undefined, swiped = () => undefined }
   });
 
   return {
-    /** Show all of it, or each pixel as so many of the window. */
+    /** Show all of it, or each pixel at a scale. */
     to: (size) => zoom(size ? size * whole() : 1),
   };
 }

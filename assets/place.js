@@ -1,6 +1,6 @@
-/* The place: which round of which work this tab shows. Each has an address, the browser's Back and
-   Forward go through them, and what was typed at each is kept in this tab: a reload, a restart of the
-   server or a second tab loses no word. */
+/* The place: the round that this tab shows. Each place has an address for the browser's Back and
+   Forward, and the fields' values at each place are kept in this tab: nothing is lost by a reload, a
+   restart of the server or a second tab. */
 import { SeedGrid } from "./base.js";
 
 const { config, inputOf, write } = SeedGrid;
@@ -14,7 +14,7 @@ let current = { epoch: -1, round: null };
 let records = fieldsOfPlaces.recall() ?? {};
 let isFilled = false;
 let wanted = null;
-let travelled = []; // where Back and Forward went that the server has not answered yet
+let travelled = []; // places of Back and Forward without an answer yet
 
 const keyOf = (round) => round ?? "";
 
@@ -24,7 +24,7 @@ function addressed() {
   return /^[0-9a-f]{32}$/.test(place ?? "") ? place : null;
 }
 
-/** What the address says of a recipe: somebody's link. */
+/** The recipe in the address, if it is a link. */
 function link() {
   const said = [...new URLSearchParams(location.search)].filter(([name]) => SeedGrid.links.includes(name));
   return new URLSearchParams(said).toString();
@@ -37,7 +37,7 @@ function addressOf(place) {
   return `${location.pathname}${query ? `?${query}` : ""}`;
 }
 
-/** Ask the server when the page opens: for this tab's own place, or that of the address. */
+/** Load the place of the address, or this tab's own, when the page opens. */
 function arrive() {
   const was = tab.recall();
   const place = addressed();
@@ -76,12 +76,12 @@ function name(place, isFirst = false) {
   const answered = travelled.indexOf(place);
   travelled = answered < 0 ? [] : travelled.slice(answered + 1);
   if (answered >= 0 || place === addressed()) return;
-  if (!place && link()) return; // what a link asks for is not painted yet
+  if (!place && link()) return; // a link's recipe is not painted yet
   const go = isFirst ? "replaceState" : "pushState";
   history[go](null, "", addressOf(place));
 }
 
-/** What was sent belongs to the new place; the old one shows again what it was made of. */
+/** The sent fields belong to the new place; the old place gets its own fields back. */
 function sent(before, value) {
   const now = read();
   records[keyOf(value.round)] = { base: now, now, at: Date.now() };
@@ -97,10 +97,10 @@ function shownBy(id) {
   return input?.type === "checkbox" ? input.checked : input?.value ?? "";
 }
 
-/** What stands in the fields, by name. */
+/** The fields' values by name. */
 const read = () => Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, Array.isArray(id) ? id.map(shownBy) : shownBy(id)]));
 
-/** Note what stands in the fields; what is half filled in is not what was typed. */
+/** Note the fields' values, unless they are being filled in. */
 function record() {
   if (!isFilled) return;
   const key = keyOf(current.round);
@@ -115,7 +115,7 @@ function keepRecords() {
   fieldsOfPlaces.keep(records);
 }
 
-/** Write values into the fields, as if they were typed. */
+/** Write values into the fields. */
 async function fill(fields) {
   wanted = fields;
   isFilled = false;
@@ -154,17 +154,17 @@ document.addEventListener("sg-pick", (event) => {
 
 /** Whether the fields show this place, and what the next rounds may try there. */
 SeedGrid.placeNow = () => ({ isFilled, epoch: current.epoch, offers: current.offers ?? [], enlarges: current.enlarges ?? true, upscalers: current.upscalers ?? [] });
-/** What stands in the fields, by name: all that makes a picture what it is. */
+/** The fields of a recipe, by name. */
 SeedGrid.typed = () => {
   const { vary, ...fields } = read();
   return fields;
 };
-/** What a round around the picked picture is told. */
+/** The values for a round from the picked picture. */
 SeedGrid.typedAround = (more = {}) => {
   const { vary, device } = read();
   return { vary, device, ...more };
 };
-/** What the library did to pictures may be seen here too; a run that paints tells its own news. */
+/** Reload the place after changes in the library, unless a run is painting. */
 SeedGrid.lookAgain = () => current.round && !SeedGrid.stageNow().busy && SeedGrid.turn("load", { place: addressed() ?? current.round });
 SeedGrid.shows.place = show;
 SeedGrid.shows.fields = fill;

@@ -5,10 +5,10 @@ import { SeedGrid } from "./base.js";
 
 const { image, make, shape, text, thumbUrl } = SeedGrid;
 const element = SeedGrid.byId("sg-lineage");
-const MOST_PX = 34; // for the lines
+const MOST_PX = 34; // width of the lines
 const MOST_WORKS = 20;
 const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
-let works = kept.recall() ?? []; // each by its last round here, with a picture of it and its words
+let works = kept.recall() ?? []; // by their last round here, with a picture and the prompt
 const list = make("ol", { class: "sg-rounds" });
 list.setAttribute("aria-label", text("rail_label"));
 element.replaceChildren(list);
@@ -23,11 +23,11 @@ function show(value) {
   const news = JSON.stringify([value.rounds, value.current, works]);
   if (news === shown) return;
   shown = news;
-  // The pictures on the stage come first, and then the small ones here.
+  // The stage's pictures load before the small ones here.
   Promise.resolve(SeedGrid.settled?.()).then(() => news === shown && draw(value));
 }
 
-/** Note where this work was left, by the picture that is picked there, or was, or the first. */
+/** Note the last round of this work, with its picked picture or the first. */
 function note({ rounds, current }) {
   const { work } = SeedGrid.state();
   const round = rounds.find(({ id }) => id === current);
@@ -45,14 +45,14 @@ const placeOfWork = () => works.findIndex(({ work }) => work === SeedGrid.state(
 const workBefore = () => (placeOfWork() < 0 ? works.at(-1) : works[placeOfWork() - 1]);
 const open = ({ round }) => SeedGrid.turn("load", { place: round });
 
-/** To the round before; from a work's first one to the work before. */
+/** Go to the parent's round, or from a first round to the work before. */
 const back = () =>
   SeedGrid.turn("back", {}, {}, (parts) => {
     const before = parts?.stage ? null : workBefore();
     return before && ["load", { place: before.round }];
   });
 
-/** Begin clean: no earlier work, no words. */
+/** Start a new work with an empty prompt. */
 async function beginWork() {
   works = kept.keep([]);
   await SeedGrid.turn("load", { start: true });
@@ -60,7 +60,7 @@ async function beginWork() {
   SeedGrid.inputOf("sg-prompt").focus();
 }
 
-/** A work that is folded; one whose picture was deleted is none any more. */
+/** A folded work; it is removed if its picture was deleted. */
 function folded(left) {
   const forget = () => ((works = kept.keep(works.filter((each) => each !== left))), button.parentNode.remove());
   const picture = left.picture && image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget });
@@ -71,7 +71,7 @@ function folded(left) {
 
 function draw(value) {
   const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
-  const gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
+  const gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // within the rail's width
   list.style.setProperty("--sg-gutter", `${gutter}px`);
   const at = placeOfWork() < 0 ? works.length : placeOfWork();
   const rounds = value.rounds.map((round) => item(round, value.current));
@@ -81,7 +81,7 @@ function draw(value) {
   reveal(list.querySelector("[aria-current]"));
 }
 
-/** Ring the picture that is picked on the stage, beside those that were gone on from. */
+/** Mark the picked picture of the stage; refined ones are marked already. */
 function ring(id) {
   const here = list.querySelector("[aria-current]");
   for (const cell of here?.querySelectorAll("[data-id]") ?? []) {
@@ -93,7 +93,7 @@ document.addEventListener("sg-pick", (event) => {
   if (current.epoch === SeedGrid.stageNow().epoch) note(current);
 });
 
-/** Scroll the rail, and only the rail, until a round is in sight. */
+/** Scroll the rail to a round. */
 function reveal(round) {
   if (!round) return;
   const [box, frame] = [round.getBoundingClientRect(), list.getBoundingClientRect()];
@@ -124,7 +124,7 @@ function item(round, current) {
   return make("li", {}, make("span", { class: "sg-round-name", text: name, title: name }), button);
 }
 
-/** Lines from each round to its parent, one lane a branch, in the gutter left of the rounds. */
+/** Draw lines from each round to its parent, a lane for each branch. */
 function branches(rounds, step) {
   const svg = shape("svg", { class: "sg-branches", "aria-hidden": "true" });
   const rowOf = new Map(rounds.map((round, row) => [round.id, row]));

@@ -1,10 +1,10 @@
-/* Selecting several pictures or works in the library: to mark, compare, download or throw them away.
-   Shift takes all between two clicks; Esc ends it. */
+/* Selection of several pictures or works in the library: to mark, compare, download or trash them.
+   Shift selects a range; Esc ends it. */
 import { SeedGrid } from "./base.js";
 import { tagField } from "./tags.js";
 import { compare as holdAgainst } from "./zoom.js";
 
-/** Cards of the library, as Python is told of them: works, pictures, and those that stand for equal ones. */
+/** Library items as the server's `Chosen`: works, pictures, and pictures that stand for equal ones. */
 export const named = (items) => ({
   works: items.filter((item) => item.count).map((item) => item.work),
   pictures: items.filter((item) => !item.count && item.times === 1).map((item) => item.id),
@@ -41,7 +41,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     pill.focus();
   }
 
-  /** Of a work its cover is marked: the picture that one sees. */
+  /** Of a work the cover is marked, which is the shown picture. */
   function love() {
     const favourite = !areLoved();
     mark(items(), { pictures: items().map((item) => item.id), favourite }, { favourite });
@@ -49,7 +49,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     say();
   }
 
-  /** A work is tagged with all its pictures. */
+  /** Tags of a work apply to all its pictures. */
   function retag({ add = [], remove = [] }) {
     const after = (item) => [...item.tags.filter((tag) => !remove.includes(tag)), ...add.filter((tag) => !item.tags.includes(tag))];
     const changes = items().map((item) => ({ tags: after(item) }));
@@ -97,7 +97,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     download.href = SeedGrid.own(`seedgrid/download/selected.zip?ids=${ids.join(",")}`);
   }
 
-  /** All between two items, as they stand. */
+  /** All items between two. */
   function between(one, other) {
     const [from, to] = [one, other].map((item) => shown().findIndex(({ id }) => id === item.id)).sort((a, b) => a - b);
     return from < 0 ? [other] : shown().slice(from, to + 1);
@@ -105,7 +105,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
 
   document.addEventListener("keydown", (event) => {
     if (!isOn || event.key !== "Escape" || !SeedGrid.over()?.matches(".sg-works")) return;
-    event.preventDefault(); // it stays open
+    event.preventDefault(); // keep it open
     turn(false);
   });
 
@@ -114,7 +114,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     bar,
     show,
     end: () => isOn && turn(false),
-    /** Take a click on an item; false when one is not selecting. */
+    /** Handle a click on an item; false if selection is off. */
     takes(item, event) {
       if (!isOn) return false;
       const wanted = event.shiftKey && last ? between(last, item) : [item];

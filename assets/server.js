@@ -1,11 +1,11 @@
-/* Questions to the server, one after the other where they lead to another place; the news of a run; and
-   what is said when nobody answers. */
+/* Requests to the server, one after the other if they change the place; the stream of a run; and the
+   banner when the server does not answer. */
 import { SeedGrid } from "./base.js";
 
 const { byId, config, language, make, shows, text } = SeedGrid;
 const NAMES = ["work", "round", "picked", "run", "epoch"];
 
-/** A line of questions: each is asked when the one before it has had its answer. */
+/** A queue of requests: each is sent after the answer to the one before. */
 SeedGrid.line = () => {
   let last = Promise.resolve();
   return (ask) => (last = last.then(ask, ask));
@@ -16,24 +16,24 @@ const ownPlace = SeedGrid.kept("seedgrid-place");
 const ownName = SeedGrid.kept("seedgrid-visitor");
 let known = ownPlace.recall() ?? {};
 
-/** Where the browser is now; begun with where it was when it was closed. */
+/** The page state; at the start the stored one. */
 SeedGrid.stands = (place) => {
   known = Object.fromEntries(NAMES.map((name) => [name, place[name] ?? null]));
   ownPlace.keep(known);
 };
 SeedGrid.state = () => known;
 
-/** For a browser that keeps no cookie of this page: who it is, as it says itself. */
+/** The visitor's id, for a browser that keeps no cookie of this page. */
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const visitor = ownName.recall() ?? ownName.keep(newId());
 shows.keyed = (isKeyed) => (SeedGrid.by = isKeyed ? visitor : null);
 
 const ownHeaders = async () => ({ "X-SeedGrid-Language": language, "X-SeedGrid-Visitor": visitor, ...(await lentHeaders()) });
-/** Ask the server; throws where nobody answers. */
+/** Send a request; throws if the server does not answer. */
 async function send(path, options = {}) {
   try {
     const answer = await fetch(path, { ...options, headers: { ...(await ownHeaders()), ...options.headers } });
-    // A server that stands but does not take a question: too many at once, too much, or a fault.
+    // The server refuses: too many requests, too large, or an error.
     if (!answer.ok) shows.status?.({ key: "status_refused", kind: "error", data: { code: answer.status } });
     return answer;
   } catch (error) {
@@ -53,7 +53,7 @@ async function post(path, options) {
   return parts;
 }
 
-/** Ask for something at this place; its answer is shown. Null where it was refused. */
+/** Send an action that does not change the place, and show its answer. Null if it was refused. */
 SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, asJson({ state: { ...known, ...more }, ...data }));
 
 /** Ask for what leads to another place. A hand is quicker than a server: who presses Back twice asks
@@ -68,7 +68,7 @@ SeedGrid.turn = (action, data = {}, more = {}, next = () => null) => {
   });
 };
 
-/** Hand files over, in their turn. */
+/** Upload files, in the queue. */
 SeedGrid.turnFiles = (files) =>
   line(() => {
     const body = new FormData();
@@ -77,15 +77,15 @@ SeedGrid.turnFiles = (files) =>
     return post("seedgrid/drop", { method: "POST", body });
   });
 
-/** Resolves when every question that was asked before has its answer. */
+/** Resolves when all earlier requests are answered. */
 SeedGrid.turnsDone = () => line(() => undefined);
 
-/** Read an answer that comes in pieces to its end; false where it broke off. */
+/** Read a stream of events to its end; false if it broke off. */
 SeedGrid.listen = async (action, data = {}, signal = null) => {
   try {
     const asked = asJson({ state: known, ...data });
     const answer = await fetch(`seedgrid/do/${action}`, { ...asked, signal, headers: { ...asked.headers, ...(await ownHeaders()) } });
-    if (!answer.ok) return answer.status < 429; // from there on (too often, in trouble) it is asked again
+    if (!answer.ok) return answer.status < 429; // from 429 on it is tried again
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
@@ -113,13 +113,13 @@ SeedGrid.stream = async (state) => {
     if (signal.aborted) return;
     shows.status({ epoch: state.epoch, key: "status_unreachable", kind: "going", data: {} });
     await pause(PAUSE_MS);
-    if (SeedGrid.isAway()) return; // the page opens anew
+    if (SeedGrid.isAway()) return; // the page is reloaded
     if (!(await answers())) return void away();
   }
   if (signal && !signal.aborted) settle(state);
 };
 
-/** A server that was started again knows nothing of the run: then nobody works any more. */
+/** After a restart the server does not know the run: it is over. */
 function settle(state) {
   const stage = SeedGrid.stageNow();
   if (!stage.busy || stage.epoch !== state.epoch) return;
@@ -129,8 +129,8 @@ function settle(state) {
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// The server is away: the page says so, keeps what was typed (place.js), and opens anew, once, as soon
-// as somebody answers.
+// The server does not answer: the page says so, keeps what was typed (place.js), and reloads once
+// as soon as it answers.
 const went = SeedGrid.kept("seedgrid-went", () => sessionStorage);
 let banner = null;
 let isLeaving = false;
@@ -138,7 +138,7 @@ addEventListener("beforeunload", () => (isLeaving = true));
 
 async function away() {
   if (banner || isLeaving) return;
-  went.keep(SeedGrid.stageNow?.().busy ? "busy" : "idle"); // what the page that opens anew must know
+  went.keep(SeedGrid.stageNow?.().busy ? "busy" : "idle"); // for the reloaded page
   banner = make("div", { id: "sg-away", role: "alert" }, make("strong", { text: text("away_title") }), make("span", { text: text("away_text") }));
   document.body.append(banner);
   document.documentElement.classList.add("sg-is-away");
@@ -161,7 +161,7 @@ SeedGrid.back = (epoch) => {
 };
 SeedGrid.away = away;
 
-/** Fetch a module that the page did not begin with; what waits for it goes with the page otherwise. */
+/** Import a module that is loaded on demand. */
 SeedGrid.module = (name) =>
   import(`./${name}.js`).catch(() => {
     away();
@@ -169,7 +169,7 @@ SeedGrid.module = (name) =>
   });
 SeedGrid.isAway = () => Boolean(banner);
 
-/** On a Space with ZeroGPU the page around this one says whose quota a GPU is lent from. */
+/** On a Space with ZeroGPU, get the token of the user's quota from the surrounding page. */
 function lentHeaders() {
   if (!config.zero_gpu || window.parent === window) return {};
   return new Promise((resolve) => {
@@ -187,7 +187,7 @@ const ways = make("div", { class: "sg-status-ways", hidden: "" });
 element.replaceChildren(statusLine, ways);
 let epoch = -1;
 let isMarked = false;
-// The fields of the page; an error about anything else stands in the status line alone.
+// The fields of the page; other errors are shown in the status line only.
 const PLACES = new Set([...SeedGrid.fields, "vary", "drop"]);
 
 function show(value) {
@@ -196,7 +196,7 @@ function show(value) {
   statusLine.textContent = value.key ? text(value.key, value.data) : "";
   statusLine.dataset.kind = value.kind;
   statusLine.dataset.key = value.key ?? "";
-  const said = SeedGrid.over()?.querySelector(".sg-said"); // the line itself is covered
+  const said = SeedGrid.over()?.querySelector(".sg-said"); // the status line is covered by the dialog
   if (said) said.textContent = value.kind === "error" ? statusLine.textContent : "";
   offer(value);
   clearFields();
@@ -204,7 +204,7 @@ function show(value) {
   else if (value.kind === "error" || value.kind === "note") statusLine.scrollIntoView({ block: "nearest" });
 }
 
-/** What can be done about it, where there is something. */
+/** The button that fixes an error, if there is one. */
 function offer(value) {
   const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
   const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
@@ -217,7 +217,7 @@ function offer(value) {
 }
 
 function clearFields() {
-  if (!isMarked) return; // at every step of a run: not a look through the whole page
+  if (!isMarked) return; // called at every step of a run, so without searching the whole page
   isMarked = false;
   for (const note of document.querySelectorAll(".sg-field-error")) note.remove();
   for (const field of document.querySelectorAll("[data-sg-wrong]")) {
@@ -226,17 +226,17 @@ function clearFields() {
   }
 }
 
-/** Somebody corrects a field: what was wrong with it is said no more. */
+/** Remove a field's error when it is edited. */
 function corrected() {
   if (isMarked) statusLine.textContent = "";
   clearFields();
 }
 
-/** Put the sentence at its field; a folded field is opened first. */
+/** Show an error at its field; a folded part is opened first. */
 function complain(name, sentence) {
   const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
   if (!field?.checkVisibility()) SeedGrid.reveal(field);
-  if (!field) return; // the status line says it as well
+  if (!field) return; // the status line shows it, too
   isMarked = true;
   const input = field.querySelector("input, textarea, select");
   field.dataset.sgWrong = "";

@@ -1,12 +1,12 @@
-/* The stage: the grid of pictures, forming and finished. An <img> here is a finished picture, a
-   <canvas> is one that is still forming. Picking is local and instant; Python hears of it. */
+/* The stage: the grid of pictures. An <img> is a finished picture, a <canvas> the preview of an
+   unfinished one. Picking is local; the server is told afterwards. */
 import { SeedGrid } from "./base.js";
 
 const { byId, icon, make, text } = SeedGrid;
 const element = SeedGrid.byId("sg-stage");
 const SUBTLE_PERCENT = 20;
-const MANY = 10; // columns, in which a seed finds no room
-const FEW = 4; // columns, below whose pictures words find room
+const MANY = 10; // columns, from which on seeds are hidden
+const FEW = 4; // columns, up to which captions are shown
 const pick = (data) => (SeedGrid.picking = SeedGrid.ask("pick", data));
 const example = (data) => SeedGrid.turn("example", data);
 const grid = make("div", { class: "sg-grid", role: "listbox" });
@@ -20,9 +20,9 @@ let columns = 2;
 let picked = null;
 let stopped = -1;
 let settled = Promise.resolve();
-SeedGrid.picking = settled; // until the card of the picked picture is there
+SeedGrid.picking = settled; // resolves when the picked picture's card is here
 
-// Stop answers at once: Generate is back before the last step has ended.
+// Stop shows Generate again at once, before the last step has ended.
 byId("sg-stop").addEventListener("click", () => {
   stopped = current.epoch;
   setBusy(false);
@@ -63,14 +63,14 @@ function newCell(index) {
 
 const seen = () => cells.filter((cell) => !cell.node.hidden);
 
-/** Pick one, or mark it beside others. */
+/** Pick a cell, or mark it in multiple selection. */
 function take(event, index) {
   const isMarked = event.shiftKey || document.documentElement.classList.contains("sg-marking");
   if (isMarked) SeedGrid.module("wall").then(({ mark }) => mark(index));
   else choose(index);
 }
 
-/** Pick a cell; the picked one stays so. A forming one counts once it is done. */
+/** Pick a cell; an unfinished one is picked in the card when it is done. */
 function choose(index) {
   const state = current.cells?.[index]?.state;
   if (state === "live") return SeedGrid.keepLive(index);
@@ -86,7 +86,7 @@ function choose(index) {
 
 SeedGrid.chooseCell = choose;
 
-/** Let go of what is picked, and say so. */
+/** Deselect the picked picture, and say so. */
 SeedGrid.letGo = () => {
   if (picked === null) return;
   const number = picked + 1;
@@ -107,11 +107,11 @@ function mark() {
 const pickedId = () => current.cells?.[picked]?.id ?? null;
 
 function show(value) {
-  if (value.epoch < current.epoch) return; // the last words of a run that was replaced
+  if (value.epoch < current.epoch) return; // late news of a replaced run
   const isNew = value.epoch !== current.epoch;
   const before = isNew ? [] : current.cells;
   if (isNew) picked = value.picked ?? alone(value.cells);
-  if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
+  if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it has no picture
   current = value;
   const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
   if (isChanged) layOut(value);
@@ -148,14 +148,14 @@ function layOut(value) {
   grid.classList.toggle("sg-table", Boolean(table));
   grid.classList.toggle("sg-many", columns > MANY);
   grid.classList.toggle("sg-captioned", columns <= FEW && !table);
-  // The corners of the grid are the corners of its outer cells.
+  // The outer cells have the grid's rounded corners.
   const corners = { tl: 0, tr: columns - 1, bl: (rows - 1) * columns, br: rows * columns - 1 };
   for (const [corner, at] of Object.entries(corners)) {
     shown.forEach(({ node }, index) => node.classList.toggle(`sg-${corner}`, index === at));
   }
   element.style.setProperty("--sg-columns", columns);
   element.style.setProperty("--sg-rows", rows);
-  const fits = table || columns === fitting; // else the page is as long as its rows
+  const fits = table || columns === fitting; // otherwise the page scrolls
   byId("sg-page").style.setProperty("--sg-ratio", fits ? (columns * width) / (rows * height) : columns);
   element.style.setProperty("--sg-cell-ratio", width / height);
   element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
@@ -166,7 +166,7 @@ function layOut(value) {
   if (cells.length > FEW) SeedGrid.module("wall");
 }
 
-/** In a table: the seeds, or what was changed, above the columns; the words or the seed above each row. */
+/** Headings of a table: seeds or changes above the columns, prompts or seeds above each row. */
 function head(table) {
   for (const heading of grid.querySelectorAll(".sg-heading")) heading.remove();
   if (!table) return;
@@ -178,14 +178,14 @@ function head(table) {
 }
 
 function fill(cell, state, isNew) {
-  // A live cell keeps its former picture, and what is said of it, until its own is there.
+  // A live cell keeps its former picture and caption until its own is here.
   if (state.state === "live" && cell.image && cell.source !== state.source) return state.source && finish(cell, state, state.source);
   if (isNew || cell.face !== face(state)) dress(cell, state);
   cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
   paint(cell, state, isNew);
 }
 
-/** All of a cell but its progress: what does not change from step to step is not written anew. */
+/** A cell's state without its progress, to render only what changed. */
 const face = ({ step, total, preview, ...rest }) => JSON.stringify(rest);
 
 function dress(cell, state) {
@@ -212,13 +212,13 @@ function label(index, state) {
 function paint(cell, state, isNew) {
   const source = state.state === "done" ? `pictures/${state.id}.png` : state.example ? `opening/${state.example}.webp` : state.source;
   if (source && !state.lost) return finish(cell, state, source);
-  if (cell.image?.dataset.recipe && cell.image.dataset.recipe === state.recipe) return; // live, and kept in a moment
+  if (cell.image?.dataset.recipe && cell.image.dataset.recipe === state.recipe) return; // the live picture, being saved
   cell.image?.remove();
   cell.image = cell.source = null;
   cell.canvas.hidden = false;
   if (!isNew && (state.preview || cell.blank === state.seed)) return;
   cell.blank = state.seed;
-  Object.assign(cell.canvas, { width: 1, height: 1 }); // empties it; a soft field of colour lies behind
+  Object.assign(cell.canvas, { width: 1, height: 1 }); // clears it; a background colour is behind
   cell.canvas.style.setProperty("--sg-hue", ((state.seed ?? cell.index) * 137) % 360);
 }
 
@@ -228,7 +228,7 @@ function finish(cell, state, source) {
   const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, "data-recipe": state.recipe, "data-example": state.example, class: state.example && "sg-example", draggable: "true" });
   image.addEventListener("error", () => {
     if (cell.source !== source) return;
-    state.lost = true; // its file went after the page was told of it
+    state.lost = true; // its file was deleted meanwhile
     fill(cell, state, true);
     SeedGrid.refresh();
   });
@@ -246,12 +246,12 @@ function finish(cell, state, source) {
   const shown = image.decode().then(() => {
     if (cell.source !== source) return;
     if (isInPlace) put();
-    cell.canvas.hidden = true; // until then the preview is seen
+    cell.canvas.hidden = true; // the preview stays until the picture is decoded
   });
   settled = Promise.allSettled([settled, shown]);
 }
 
-/** Draw the previews of one step in one go: the browser paints the page once and not four times. */
+/** Draw all previews of a step together, so that the browser paints once. */
 async function drawPreviews(states) {
   const news = states
     .map((state, index) => [cells[index], state.state === "painting" && state.preview])
@@ -268,7 +268,7 @@ async function drawPreviews(states) {
   });
 }
 
-/** Decode a JPEG beside the page's own thread; a preview that cannot be is replaced by the next. */
+/** Decode a JPEG off the main thread; errors are ignored, since the next preview replaces it. */
 async function decoded(source) {
   const image = new Image();
   image.src = source;
@@ -286,13 +286,13 @@ function setBusy(wanted) {
   document.dispatchEvent(new Event("sg-painted"));
 }
 
-/** On a phone the card's buttons lie below the stage: what they begin comes into sight. */
+/** On a phone, scroll to the stage when a button of the card starts a round. */
 SeedGrid.showStage = () => {
   const { top, bottom } = grid.getBoundingClientRect();
   if (bottom < (bottom - top) / 2) grid.scrollIntoView({ block: "start" });
 };
 
-/** Lay the stage out anew, as what hides cells or gives it other columns wants it. */
+/** Lay the stage out again after hiding cells or changing columns. */
 SeedGrid.layOut = () => {
   layOut(current);
   document.dispatchEvent(new Event("sg-laid"));

@@ -36,7 +36,7 @@ export const tagRow = (onChoose) => {
 
   return {
     node,
-    /** Show these tags, and clear the choice where no picture has the chosen one any more. */
+    /** Show these tags, and clear the chosen one if no picture has it any more. */
     show(tags) {
       known = tags;
       list.replaceChildren(...tags.map(({ tag }) => make("option", { value: tag })));
@@ -48,7 +48,7 @@ export const tagRow = (onChoose) => {
   };
 };
 
-/** The tags of what is selected: a field to add one, and a button to remove each that all of it has. */
+/** The tags of the selection: a field to add one, and a button to remove each common one. */
 export const tagField = (onChange) => {
   const { make, text } = SeedGrid;
   const input = make("input", { class: "sg-field", list: "sg-tags-known", maxlength: "40", placeholder: text("library_tag"), "aria-label": text("library_tag") });

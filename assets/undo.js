@@ -1,4 +1,4 @@
-/* The undo of the library: gives all of a deletion back at once, and only that. */
+/* Undo of the library: restores all pictures of one deletion. */
 import { SeedGrid } from "./base.js";
 
 export const undoBar = (restore) => {
@@ -8,14 +8,14 @@ export const undoBar = (restore) => {
   const node = make("div", { class: "sg-undo", role: "status", hidden: "" });
   let timer = 0;
   let last = null; // the newest deletion
-  const thrown = {}; // the ids that went with each deletion, by its number
+  const thrown = {}; // the ids of each deletion, by its number
 
   function hide() {
     node.hidden = true;
     last = null;
   }
 
-  /** The pictures are known when it comes to their restoring: the deletion's answer is before it. */
+  /** The ids are known when the restore is sent, after the deletion's answer. */
   function takeBack() {
     const { number, putBack } = last;
     hide();
@@ -31,7 +31,7 @@ export const undoBar = (restore) => {
     });
   }
 
-  /** Hide it after a while, but not from under a pointer or the focus. */
+  /** Hide it after a while, unless it has the pointer or the focus. */
   function wait() {
     clearTimeout(timer);
     timer = setTimeout(() => (node.matches(":hover, :focus-within") ? wait() : hide()), STAYS_MS);
@@ -39,7 +39,7 @@ export const undoBar = (restore) => {
 
   return {
     node,
-    /** Offer to take back what was just thrown away. */
+    /** Offer to undo the last deletion. */
     offer(number, count, putBack) {
       last = { number, putBack };
       node.replaceChildren(
@@ -50,7 +50,7 @@ export const undoBar = (restore) => {
       SeedGrid.noteStep({ isThere: () => last?.number === number, undo: takeBack });
       wait();
     },
-    /** Learn which pictures a deletion threw away. */
+    /** Note the ids of a deletion. */
     learn({ number, thrown: ids }) {
       thrown[number] = ids;
       if (last?.number === number) node.querySelector("span").textContent = text("library_removed", { number: ids.length });

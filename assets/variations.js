@@ -13,7 +13,7 @@ function chip(words, lines) {
 
 function showFours() {
   const picked = SeedGrid.pickedNow();
-  if (picked?.isEarly) return; // what is offered for a picture comes with its whole card
+  if (picked?.isEarly) return; // the offers come with the full card
   const fours = Object.entries(picked?.fours ?? {}).map(([name, lines]) => chip(text(`fours_${name}`), lines));
   foursBox.replaceChildren(...(fours.length ? [make("span", { text: text("fours_title") }), ...fours] : []));
 }
@@ -27,11 +27,11 @@ const { recall, keep } = SeedGrid.shortList("seedgrid-variations", 40);
 const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
 const says = (suffix) => bare(suffix).trim() !== "";
 
-/** A line such as "guidance 3" is no word to offer for another picture. */
+/** A line such as "guidance 3" is not offered for other pictures. */
 const settings = new Set(["lora", "hold", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
 const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().split(/\W/)[0]);
 
-/** What Refine was pressed with, where nobody offered it, is the artist's own. */
+/** Remember the artist's own variations when Refine is pressed. */
 function note() {
   const { offers } = SeedGrid.placeNow();
   const lines = inputs().map((input) => input?.value.trim() ?? "");
@@ -40,11 +40,11 @@ function note() {
 }
 document.addEventListener("click", (event) => event.target.closest?.("#sg-refine") && note(), true);
 
-/** What may be offered for a picture: nothing that its words hold, nothing that this work tried. */
+/** Offers for a picture: not in its prompt, and not tried in this work. */
 function freshFor(prompt, isTried, offers) {
   const isNew = (suffix) => says(suffix) && !prompt.includes(bare(suffix));
   const fresh = [...recall(), ...offers].filter((suffix) => isNew(suffix) && !isTried(suffix));
-  return [...new Set([...fresh, ...offers.filter(isNew)])]; // rather than nothing: what was tried
+  return [...new Set([...fresh, ...offers.filter(isNew)])]; // else those that were tried
 }
 
 function offer() {
@@ -74,14 +74,14 @@ function offerFinals() {
   const names = enlarges ? ["", ...upscalers] : upscalers;
   for (const id of ["sg-final", "sg-final-4"]) byId(id).hidden = names.length === 0;
   byId("sg-no-finals").hidden = names.length > 0;
-  byId("sg-upscaler").hidden = names.length < 2; // nothing to choose
+  byId("sg-upscaler").hidden = names.length < 2; // there is no choice
   const list = SeedGrid.inputOf("sg-upscaler");
   const chosen = list.value;
   list.replaceChildren(...names.map((name) => make("option", { value: name, text: name || text("upscaler_model") })));
   if (names.includes(chosen)) list.value = chosen;
 }
 
-// Typed at this place, by hand: it stays, whatever is picked.
+// Typed values stay, whatever is picked.
 document.addEventListener("input", (event) => {
   if (event.target.closest?.("#sg-variations")) event.target.sgTyped = event.isTrusted;
 });
@@ -108,7 +108,7 @@ function showShare() {
   slider.setAttribute("aria-valuetext", said);
 }
 
-/** What Refine is told: the words, the share that is held where that is offered, and the region. */
+/** The values for Refine: variations, hold, and the region. */
 SeedGrid.refinement = () => SeedGrid.typedAround({ hold: row.hidden ? 0 : Number(slider.value), ...SeedGrid.regionNow?.() });
 
 slider.addEventListener("input", showShare);
@@ -119,7 +119,7 @@ slider.addEventListener("change", () => {
 
 document.addEventListener("sg-card", () => {
   const card = SeedGrid.pickedNow();
-  if (card?.isEarly) return; // Python's card says how many steps it has.
+  if (card?.isEarly) return; // The full card has the number of steps.
   const numRun = Math.floor((card?.steps ?? 0) * (Number(card?.strength) || 1));
   row.hidden = !card || Boolean(card.upscaler) || numRun < MIN_STEPS;
   if (card) slider.value = shares.recall()?.[card.model] ?? "0";
@@ -127,8 +127,8 @@ document.addEventListener("sg-card", () => {
 });
 
 // ---- Seeds that look alike ---------------------------------------------------------------------
-const MOST = 4; // pictures are compared
-const SIDE = 16; // at so many pixels a side
+const MOST = 4; // pictures to compare
+const SIDE = 16; // pixels a side of the compared pictures
 const ALIKE = 0.05; // mean difference of two pictures; four seeds of the bundled model have 0.08 to 0.27
 const alike = byId("sg-alike");
 const spread = SeedGrid.inputOf("sg-spread");
@@ -143,7 +143,7 @@ function difference(one, other) {
   return one.reduce((sum, tone, at) => sum + Math.abs(tone - other[at]), 0) / (255 * 3 * SIDE * SIDE);
 }
 
-/** Suggest it for a grid of several seeds whose pictures are nearly the same. */
+/** Suggest spread for a grid whose pictures are nearly the same. */
 async function suggestSpread() {
   if (SeedGrid.pickedNow()?.isEarly) return;
   await SeedGrid.settled();

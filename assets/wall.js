@@ -4,14 +4,14 @@
 import { SeedGrid } from "./base.js";
 
 const { make, text, byId, pictureUrl } = SeedGrid;
-const SMALL_PX = 200; // a cell below it is looked at larger
+const SMALL_PX = 200; // smaller cells are shown enlarged on hover
 const LOOK_PX = 300;
-const WALL = 4; // pictures; of more a wall is made
+const WALL = 4; // pictures; more are a wall
 const stage = byId("sg-stage");
 const root = document.documentElement;
-const marked = new Set(); // ids; those of other rounds are there again when one comes back
-let isAlone = false; // the others are hidden
-let fewer = 0; // columns that the slider takes away
+const marked = new Set(); // ids, of other rounds too
+let isAlone = false; // whether the others are hidden
+let fewer = 0; // fewer columns, by the slider
 
 const here = () => SeedGrid.stageNow().cells.filter(({ id }) => marked.has(id));
 const several = make("button", { id: "sg-several", class: "sg-quiet-button", "aria-pressed": "false", text: text("wall_several"), onclick: () => choose(!root.classList.contains("sg-marking")) });
@@ -28,13 +28,13 @@ byId("sg-below").append(several);
 byId("sg-below").after(bar);
 byId("sg-page").append(look);
 
-/** Whether clicks mark, so that a finger can do it too. */
+/** Turn marking by clicks on or off, for touch screens. */
 function choose(isOn) {
   root.classList.toggle("sg-marking", isOn);
   several.setAttribute("aria-pressed", String(isOn));
 }
 
-/** Mark a picture, or not any more. */
+/** Mark or unmark a picture. */
 export function mark(index) {
   const { id } = SeedGrid.stageNow().cells[index];
   if (!id) return;
@@ -47,11 +47,11 @@ function show(wanted) {
   SeedGrid.layOut();
 }
 
-/** How many columns so many cells have, where the slider was moved. */
+/** The number of columns, with the slider's change. */
 SeedGrid.wallColumns = (fitting) => Math.max(1, fitting - (SeedGrid.stageNow().cells.length > WALL ? fewer : 0));
 SeedGrid.isHidden = (id) => isAlone && !marked.has(id);
 
-/** Say what is marked, when the stage has been laid out. */
+/** Show the marks after the stage was laid out. */
 function draw() {
   const { cells, table } = SeedGrid.stageNow();
   const number = here().length;
@@ -80,7 +80,7 @@ async function go() {
   if (parts?.stage) SeedGrid.showStage();
 }
 
-/** Show a small picture large, beside where it is. */
+/** Show a small picture enlarged beside its cell. */
 function lookAt({ target, pointerType }) {
   const image = pointerType === "mouse" ? target.closest?.("[data-cell]")?.querySelector("img[data-id]") : null;
   const box = image?.getBoundingClientRect();

@@ -1,11 +1,11 @@
-/* Earlier prompts, this browser's own: ArrowUp in the prompt goes back through them as in a terminal,
-   and the list under the field can be searched, used and shortened. Nothing of it is sent anywhere. */
+/* Earlier prompts of this browser: ArrowUp in the prompt goes back through them as in a terminal, and
+   the list under the field can be searched and edited. They are not sent to the server. */
 import { SeedGrid } from "./base.js";
 
 const { byId, icon, inputOf, make, text, write } = SeedGrid;
 const prompts = SeedGrid.shortList("seedgrid-prompts", 100);
 const { recall } = prompts;
-let at = -1; // how far back ArrowUp has gone; -1 is what was typed
+let at = -1; // the position in the list; -1 is the typed prompt
 let typed = "";
 let isWriting = false;
 const input = () => SeedGrid.inputOf("sg-prompt");
@@ -15,7 +15,7 @@ function keep(texts) {
   draw();
 }
 
-/** What Generate was pressed with stands first, once. */
+/** Add the generated prompt as the newest one. */
 function note() {
   const prompt = input()?.value.trim();
   at = -1;
@@ -29,11 +29,11 @@ function put(value) {
   isWriting = false;
 }
 
-/** Go back or forward; before the newest one stands what was typed. */
+/** Go back or forward in the list. */
 function go(step) {
   const prompts = recall();
   if (at < 0) typed = input().value;
-  const newest = prompts[0] === typed.trim() ? 1 : 0; // what stands there is no earlier one
+  const newest = prompts[0] === typed.trim() ? 1 : 0; // the current prompt is skipped
   const next = at < 0 ? newest : at + step;
   if (next >= prompts.length) return false;
   at = next < newest ? -1 : next;
@@ -41,7 +41,7 @@ function go(step) {
   return true;
 }
 
-/** In a prompt of several lines the arrows move in it, until one is on the way back. */
+/** In a prompt of several lines the arrows move the cursor, unless one is in the list. */
 const isFree = (field) => at >= 0 || field.selectionStart === 0 || field.offsetHeight < 60;
 document.addEventListener("keydown", (event) => {
   const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
@@ -54,7 +54,7 @@ document.addEventListener("input", (event) => {
 });
 document.addEventListener("click", (event) => event.target.closest?.("#sg-generate") && note(), true);
 
-// The list, folded, beneath the words that the model knows.
+// The folded list, below the model's words.
 const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
 const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
 const clear = make("button", { class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
@@ -75,7 +75,7 @@ function draw() {
 }
 
 draw();
-/** The list, for the box under the prompt; hidden while there is nothing in it. */
+/** Render the list; hidden while it is empty. */
 SeedGrid.history = box;
 
 /* Words that the model knows, as chips under the prompt. A subject or a style takes the place of the
@@ -88,7 +88,7 @@ document.addEventListener("focusin", (event) => {
 });
 
 const hasSome = () => chips().length > 0 || !SeedGrid.history.hidden;
-// Open while one types the prompt; gone as soon as pictures are asked for, so as not to hide them.
+// Open while the prompt has the focus; closed by Generate, so that they do not cover pictures.
 const open = (isOpen) => {
   byId("sg-hints").classList.toggle("sg-open", isOpen);
   if (isOpen) mark();
@@ -107,7 +107,7 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "Enter" && isChip) return;
   if (event.key === "Enter" || event.key === "Escape") open(false);
 }, true);
-// Tab leads from row to row and then to the seeds, arrows to every word.
+// Tab moves between rows, arrows between words.
 const chips = () => [...element.querySelectorAll(".sg-chip")];
 element.addEventListener("keydown", (event) => SeedGrid.rove(event, chips) && event.preventDefault());
 element.addEventListener("focusin", (event) => {
@@ -120,7 +120,7 @@ SeedGrid.openHints = () => {
   open(element.children.length > 0);
 };
 
-/** What a word would be written into, and what would stand there then. */
+/** The field that a word would be written into, and its new value. */
 function writes(kind, word, words) {
   if (kind !== "subjects" && kind !== "styles") return { id: `sg-vary-${(lastVariation % 4) + 1}`, value: `, ${word}` };
   const id = "sg-prompt";
@@ -143,7 +143,7 @@ function use(chip) {
   write(inputOf(id), value);
 }
 
-/** Where a word stands, not where its letters do: there is no car in a cartoon. -1 for nowhere. */
+/** The position of a whole word in a text; -1 if it is not there. */
 function placeOf(word, words) {
   const isLatin = (letter) => /[a-z0-9]/.test(letter ?? "");
   const goesOn = (at) => isLatin(words[at - 1]) && isLatin(words[at]);
@@ -152,7 +152,7 @@ function placeOf(word, words) {
   return at;
 }
 
-/** Mark the words that stand in the prompt already. */
+/** Mark the words that are in the prompt. */
 function mark() {
   const prompt = inputOf("sg-prompt").value.toLowerCase();
   for (const node of element.querySelectorAll(".sg-chip")) {
@@ -183,8 +183,8 @@ function show(value) {
   );
   element.replaceChildren(...rows, SeedGrid.history);
   for (const row of element.querySelectorAll(".sg-hint-words")) row.firstElementChild?.setAttribute("tabindex", "0");
-  if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // it was waited for
-  document.dispatchEvent(new Event("sg-words")); // another model knows other words
+  if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // the focus came before the words
+  document.dispatchEvent(new Event("sg-words")); // another model has other words
 }
 
 SeedGrid.showHints = show;

@@ -1,11 +1,11 @@
-/* The overlays: one picture against its parent or beside three others, and for others (the large view, the
-   list of keys) whatever they hand over. */
+/* Dialogs over the page: comparing a picture with its parent or others, and the frame of other dialogs (the
+   large view, the list of keys). */
 import { SeedGrid } from "./base.js";
 import { pan } from "./pan.js";
 
 const { make, text, icon, toggle, image, words, pictureUrl, thumbUrl } = SeedGrid;
 
-/** A modal dialog over the page; Esc, the cross and a click beside it close it. */
+/** A modal dialog; Esc, its button and a click outside close it. */
 export function overlay(kind, ...children) {
   document.querySelector("dialog.sg-overlay")?.remove();
   const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
@@ -20,7 +20,7 @@ export function overlay(kind, ...children) {
   dialog.focus();
   return dialog;
 }
-/** The arrows of an overlay that shows one picture of several, one back and one on. */
+/** The arrows of a dialog that shows one of several pictures. */
 export const arrows = (go) => Object.entries({ before: -1, after: 1 }).map(([name, step]) => make(
   "button",
   { class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) },
@@ -78,7 +78,7 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
   range.focus();
 };
 
-/** What a picture can be held against: its parent first, then the others on the stage. */
+/** Pictures to compare with: the parent first, then the others on the stage. */
 function othersOf(now) {
   const parent = now.parent ? [{ id: now.parent, isParent: true, prompt: text("compare_before") }] : [];
   const beside = SeedGrid.stageNow().cells.filter(
@@ -87,14 +87,14 @@ function othersOf(now) {
   return [...parent, ...beside];
 }
 
-/** One of several that one looks at together: what is seen of one is seen of all. */
+/** One of several pictures with linked pan and zoom. */
 const framed = ({ id, prompt }) => make("div", {}, make("img", { src: pictureUrl(id), alt: prompt ?? "", class: "sg-pan", draggable: "false" }));
 
 function thumbOf({ id, prompt }, choose) {
   return make("button", { title: prompt, "aria-label": prompt, onclick: choose }, image(thumbUrl(id), false));
 }
 
-/** The largest difference of the three channels at each pixel, from black to white. */
+/** The largest channel difference at each pixel, from black to white. */
 function drawDifference(canvas, before, after) {
   const [width, height] = [after.naturalWidth, after.naturalHeight];
   const read = (image) => {
@@ -116,18 +116,18 @@ function drawDifference(canvas, before, after) {
 }
 
 export function sayCopied(button) {
-  const label = button.lastChild; // after its icon
+  const label = button.lastChild; // the text after the icon
   const name = label.textContent;
   label.textContent = text("link_copied");
   setTimeout(() => (label.textContent = name), 1500);
 }
 
-/** Copy an address that opens this picture, or paints it from its recipe where it is not. */
+/** Copy a link to this picture, which paints it from its recipe where it does not exist. */
 export const copyLink = async (button) => {
   const now = SeedGrid.pickedNow();
   if (!now) return;
   const address = `${location.origin}${location.pathname}?place=${now.id}&${now.link}`;
-  // Browsers give the clipboard to secure pages only: not to one in the home's own network.
+  // The clipboard needs a secure page: not one in a local network by http.
   if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
   await navigator.clipboard.writeText(address);
   sayCopied(button);
@@ -136,7 +136,7 @@ export const copyLink = async (button) => {
   if (reach) SeedGrid.shows.status({ epoch, key: reach, kind: "done", data: {} });
 };
 
-/** Where an address is no address: behind this machine's own name, or the home's network's. */
+/** Whether the address works only on this machine or in the local network. */
 function reachOf(host) {
   if (host === "localhost" || host === "[::1]" || host.startsWith("127.")) return "link_local";
   const isHome = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(host) || host.endsWith(".local");
