@@ -22,7 +22,6 @@ from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, admit
 from seedgrid.engine.batches import Batches
 from seedgrid.engine.queue import Task, Work
 from seedgrid.engine.run import Run, Store
-from seedgrid.engine.scratch import Scratch
 from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
@@ -42,14 +41,11 @@ class Warmth:
 
     Attributes:
         model: Which one; empty when cold.
-        num_bytes: Of a large model: how much of it is in memory, of `total`.
         error: Why it failed; the next run tries again and fails with the same words.
     """
 
     state: Literal["cold", "loading", "ready", "failed"] = "cold"
     model: str = ""
-    num_bytes: int = 0
-    total: int = 0
     error: SeedGridError | None = None
 
 
@@ -143,8 +139,8 @@ class Engine:
         library = library or self.library
         if not jobs or library is None:
             raise ValueError("a run needs at least one job, and a library")
-        library = Scratch(library) if live else library
-        library.check_room(job.recipe for job in jobs)
+        if not live:
+            library.check_room(job.recipe for job in jobs)
         run = Run(
             jobs,
             asker=Asker(owner=owner, address=address),
@@ -239,11 +235,8 @@ class Engine:
         recipe = resolve(Request(prompt="a picture", seeds=(0,)), self._backend.card(model))[0]
         self.warmth = Warmth(state="loading", model=recipe.model.id)
 
-        def watch(num_bytes: int, total: int) -> None:
-            self.warmth = replace(self.warmth, num_bytes=num_bytes, total=total)
-
         def load(backend: Backend) -> None:
-            passport = backend.prepare(recipe, self.placement, watch)
+            passport = backend.prepare(recipe, self.placement)
             self._shared.passports.note(recipe, self.placement, passport)
 
         self.submit_task(load).add_done_callback(self._note_warmth)
