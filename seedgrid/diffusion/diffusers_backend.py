@@ -146,13 +146,13 @@ class DiffusersBackend:
             passport = _passport(first, loaded, placement)
             part.noise(lambda: loaded.preview.of_noise(recipes))
             contexts = self._contexts(first, passport, loaded.device, placement.decoder)
-            found = paint_batch(recipes, loaded, part, contexts, guide)
-        for recipe, (outcome, way) in zip(recipes, found, strict=True):
+            painted = paint_batch(recipes, loaded, part, contexts, guide)
+        for recipe, (outcome, way) in zip(recipes, painted, strict=True):
             if not isinstance(outcome, RunError) and not placement.decoder:
                 way.pixels = outcome
             if way.outputs and (halt_steps or way.pixels is not None):
                 self._ways.keep(recipe.id + passport.digest, way)
-        return found
+        return painted
 
     def _parents_ways(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch

@@ -295,7 +295,7 @@ def _driver(device: torch.device) -> str:
 
 
 def _attention(placement: Placement) -> str:
-    """Return the attention asked for, and which of torch's kernels may answer."""
+    """Return the attention of a placement, and which of torch's kernels it may use."""
     cuda = torch.backends.cuda
     kernels = {
         "flash": cuda.flash_sdp_enabled(),

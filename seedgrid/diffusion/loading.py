@@ -1,4 +1,4 @@
-"""Read a diffusers pipeline from files: its weights, in fewer bits where asked for, and its LoRAs.
+"""Read a diffusers pipeline from files: its weights, also in fewer bits, and its LoRAs.
 
 Weights are safetensors, files are local, and no code comes with a model. Numbers of 8 bits take a
 quarter of float32's memory; SDNQ makes them, whose int8 weights run on every processor: a weight is
@@ -49,10 +49,10 @@ def read_pipeline(
 
     Raises:
         ModelError: `model_damaged`.
-        InputError: `dtype_int8`: of weights that are stored in fewer bits already, of a single
-            file, or beside LoRAs; `dtype_library`; `lora_family`: this kind of model takes no
+        InputError: `dtype_library`; `dtype_int8`: of weights that are stored in fewer bits already,
+            of a single file, or together with LoRAs. `lora_family`: this kind of model takes no
             LoRAs; `lora_misfit`: this one does not fit; `lora_partly`: diffusers would leave a part
-            of it out; `lora_peft`: the package that diffusers wants for them is missing.
+            of it out; `lora_peft`: the package that diffusers needs for them is missing.
         RunError: `library_import`.
     """
     pipeline_class = _pipeline_class(files.family)
@@ -220,19 +220,19 @@ def _adapter(place: int) -> str:
 def _warnings_of_diffusers() -> Iterator[list[str]]:
     """Collect diffusers' warnings in the block, except of parts for which a LoRA has no layers."""
     logger = logging.getLogger("diffusers")
-    found: list[str] = []
+    texts: list[str] = []
 
     class Collecting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage()
             if record.levelno >= logging.WARNING and _HARMLESS not in text:
-                found.append(text)
+                texts.append(text)
 
     before = logger.level, logger.handlers
     logger.setLevel(logging.WARNING)
     logger.handlers = [Collecting()]
     try:
-        yield found
+        yield texts
     finally:
         logger.setLevel(before[0])
         logger.handlers = before[1]

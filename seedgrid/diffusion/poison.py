@@ -111,7 +111,7 @@ class PoisonedGrid:
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
-        """Watch a pipeline's parts in the block; afterwards it is as it was."""
+        """Poison a pipeline's parts in the block; afterwards it is unchanged."""
         with ExitStack() as stack:
             for name, part in pipeline.components.items():
                 if isinstance(part, torch.nn.Module):
@@ -234,6 +234,6 @@ def _stacked(cells: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
 
 def _tensors_in(value: Any, batch: Batch) -> list[torch.Tensor]:
     """Return the tensors of a nested value, in order."""
-    found: list[torch.Tensor] = []
-    _mapped(value, found.append, batch)
-    return found
+    tensors: list[torch.Tensor] = []
+    _mapped(value, tensors.append, batch)
+    return tensors

@@ -68,8 +68,8 @@ class Preview:
         Args:
             scheduler: The one that was called; its configuration says what `output` means.
             recipe: Says its name and the size.
-            output: What the scheduler was given: the denoiser's output.
-            sample: The noisy latents that it was given beside.
+            output: The denoiser's output that the scheduler was given.
+            sample: The noisy latents that the scheduler was given.
             timestep: Of the noise schedule.
         """
         with torch.no_grad():

@@ -41,7 +41,7 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     # https://numpy.org/doc/stable/reference/simd/build-options.html
     "NPY_DISABLE_CPU_FEATURES": _FEATURES,
     "NPY_ENABLE_CPU_FEATURES": _FEATURES,
-    # GCC's libgomp obeys these, whatever number of threads torch is told to use.
+    # GCC's libgomp obeys these, whatever number of threads torch is set to.
     "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
     "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),
     # The attention of diffusers' newer models: only those in torch, as others download code.

@@ -133,7 +133,7 @@ class PairedDecoding:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's VAE decode two by two in the block, where every bit was found equal."""
+        """Decode two by two in the block, where this gives equal bits."""
         vae = getattr(pipeline, "vae", None)
         if vae is None:
             yield

@@ -191,7 +191,7 @@ class Steering:
         rows = [r for r, cell in enumerate(self._cells) if self._is_held(r) or cell.mask]
         if not rows:
             return latents
-        steered = latents.clone()  # Laid out in memory as it was: that decides which kernels run.
+        steered = latents.clone()  # The same memory layout, and so the same kernels.
         for row in rows:
             parents = self._ways[row].latents[self._call].to(latents.device)
             if self._is_held(row):

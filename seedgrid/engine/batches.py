@@ -30,7 +30,7 @@ Cells = tuple[int, ...]
 
 
 class Batches:
-    """The batches of a run that nobody has painted.
+    """The batches of a run that are still to be painted.
 
     Attributes:
         needs_painter: False if all of its pictures were known at the start.
@@ -75,13 +75,13 @@ class Batches:
             passport = passports.get(job.recipe, self.run.placement)
             if passport is not None:
                 cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
-        found = [
+        known = [
             known_of(self.run, cells, passport, painted) for passport, cells in cells_of.values()
         ]
-        known = {cell for each in found for cell in each.cells}
-        self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in known))
+        cells = {cell for each in known for cell in each.cells}
+        self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in cells))
         self.needs_painter = self.has_more
-        return found
+        return known
 
     def enter(self) -> bool:
         """Count one more painter; False if the run has ended."""
@@ -101,7 +101,7 @@ class Batches:
             return self._ready.popleft() if self._ready else ()
 
     def may_end(self) -> bool:
-        """Return once that nothing is left and nobody paints."""
+        """Return True once: when no batch is left and none is being painted."""
         with self._lock:
             if self._has_ended or self._num_painting or self._ready:
                 return False
@@ -178,11 +178,11 @@ class Batches:
         groups: dict[str, list[int]] = {}
         for cell in cells:
             groups.setdefault(self.run.jobs[cell].recipe.batch_key, []).append(cell)
-        found: list[Cells] = []
+        batches: list[Cells] = []
         for group in groups.values():
             width = self.run.jobs[group[0]].recipe.lock_width
-            found += [tuple(group[at : at + width]) for at in range(0, len(group), width)]
-        return found
+            batches += [tuple(group[at : at + width]) for at in range(0, len(group), width)]
+        return batches
 
 
 def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:

@@ -49,13 +49,13 @@ class Painted:
     def find(
         self, owner: str, recipe_id: str, passport_digest: str = "", decoder: str | None = None
     ) -> Pixels | None:
-        """Return an owner's picture of a recipe, shape (height, width, 3), uint8, if it is there.
+        """Return an owner's picture of a recipe, shape (height, width, 3), uint8, if it is kept.
 
         Args:
-            owner: Nobody is given what was painted for somebody else.
+            owner: The owner of the live run that painted it.
             recipe_id: `Recipe.id`.
             passport_digest: The passport it must have; empty for any.
-            decoder: The tiny decoder that may have decoded it, beside the model's own; None for
+            decoder: The tiny decoder that may have decoded it, besides the model's own; None for
                 any.
         """
         with self._lock:
@@ -90,8 +90,8 @@ class Known:
 def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painted) -> Known:
     """Look for pictures of a run in its library and among those painted live for its owner."""
     ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
-    found = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
-    entries = {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
+    saved = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
+    entries = {cell: saved[recipe_id] for cell, recipe_id in ids.items() if recipe_id in saved}
     pixels = {
         cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
         for cell, recipe_id in ids.items()

@@ -75,7 +75,7 @@ class Run:
         placement: Where to compute.
         fresh: Compute even what the library remembers.
         expected: By cell, the digest of the pixels that it is compared with; empty for none.
-        notices: What the asker should know of the jobs, beside the pictures.
+        notices: What the asker should know of the jobs.
         is_live: It follows somebody's typing: its pictures are not saved, and it gives way.
         context: The context variables of the asker, in which it is painted: ZeroGPU reads
             there whose quota it is.
@@ -139,7 +139,7 @@ class Run:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked it to stop; it may not have stopped yet."""
+        """Whether it was asked to stop; it may not have stopped yet."""
         return self._cancelled.is_set()
 
     @property

@@ -1,6 +1,6 @@
 """Saver: the thread that puts painted pictures into libraries and announces those that are safe.
 
-It saves beside the painting, batch by batch, in the order of submission.
+It saves while the next batch is painted, batch by batch, in the order of submission.
 """
 
 import contextlib
