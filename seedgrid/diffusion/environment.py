@@ -231,14 +231,8 @@ def current_passport(
 ) -> Passport:
     """Describe the computation that would run now: all that was measured to change bits.
 
-    Call it inside `computing`, or it describes another computation. What each field changed is
-    measured in docs/log.md.
-
-    Args:
-        device: Where it would run.
-        placement: How.
-        has_loras: Name the library that applies LoRAs, too.
-        quantiser: The library that keeps weights in fewer bits; empty for none.
+    Call it inside `computing`, or it describes another computation. `quantiser` is the library that
+    keeps weights in fewer bits. What each field changed is measured in docs/log.md.
     """
     switches = in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}

@@ -65,14 +65,7 @@ def within_memory(
     recipe: Recipe,
     device: str,
 ) -> Result:
-    """Do some work; if memory is full, free some and try once more with the same settings.
-
-    Args:
-        work: May be done twice.
-        free_memory: Frees everything that can be made again.
-        on_freed: Called before the second try.
-        recipe: What is painted, for the advice.
-        device: Where, for the advice.
+    """Do some work; if memory is full, free all that can be made again and do the work once more.
 
     Raises:
         RunError: `memory_full`: it did not fit the second time either.

@@ -79,15 +79,9 @@ def call_pipeline(
     *,
     words: Sequence[Words] = (),
 ) -> PipelineOutput:
-    """Call the pipeline with W cells, in each of the contexts, which are entered in order.
+    """Call the pipeline with W cells, inside `contexts`, which are entered in order.
 
-    Args:
-        recipes: At most W of them.
-        loaded: Their model.
-        watch: Follows the steps and stops them.
-        contexts: Blocks around the call.
-        guide: The parents' ways, and which ways to record.
-        words: Of each recipe, if the family's words are read alone.
+    `words` are each recipe's, if the family's words are read alone and were read before.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.

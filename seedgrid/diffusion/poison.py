@@ -61,12 +61,10 @@ class Batch:
         return tensor[self.own :: self.width].clone()
 
     def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Kinds = ()) -> torch.Tensor:
-        """Return a tensor (k W, …) with poisoned neighbours, a copy laid out in memory alike.
+        """Return a copy of a tensor (k W, …) with poisoned neighbours, in the same memory layout.
 
-        Args:
-            tensor: Only copied unless it has floating-point numbers and two dimensions or more.
-            turn: The number of the call, from 0.
-            kinds: In place of the batch's own.
+        Integers, and tensors of one dimension, are only copied. `turn` counts calls from 0; `kinds`
+        replace the batch's own.
         """
         result = tensor.clone()
         if not tensor.is_floating_point() or tensor.ndim < 2:

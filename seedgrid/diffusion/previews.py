@@ -63,17 +63,31 @@ class Preview:
         sample: torch.Tensor,
         timestep: float,
     ) -> tuple[Pixels, ...]:
-        """Return one RGB picture for each row of the batch.
+        """Return the clean picture that the denoiser expects, for each row of the batch.
 
-        Args:
-            scheduler: The one that was called; its configuration says what `output` means.
-            recipe: Says its name and the size.
-            output: The denoiser's output that the scheduler was given.
-            sample: The noisy latents that the scheduler was given.
-            timestep: Of the noise schedule.
+        All but the recipe is what the scheduler was given at this step.
+
+        Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
         """
+        sample, output = sample.float(), output.float()
+        if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
+            output = output.chunk(2, dim=1)[0]
+        alphas = None if self._is_flow else getattr(scheduler, "alphas_cumprod", None)
+        if alphas is None:
+            clean = sample - timestep / float(scheduler.config.num_train_timesteps) * output
+        else:
+            alpha_squared = float(alphas[min(max(round(timestep), 0), len(alphas) - 1)])
+            alpha, sigma = math.sqrt(alpha_squared), math.sqrt(1 - alpha_squared)
+            if TABLE[recipe.scheduler].variance_exploding:
+                sample = sample * alpha
+            match scheduler.config.get("prediction_type", "epsilon"):
+                case "v_prediction":
+                    clean = alpha * sample - sigma * output
+                case "sample":
+                    clean = output
+                case _:
+                    clean = (sample - sigma * output) / max(alpha, 1e-3)
         with torch.no_grad():
-            clean = self._expected_clean(scheduler, recipe.scheduler, output, sample, timestep)
             if self._vae is not None:
                 clean = _unpacked(self._channels, clean, recipe.height, recipe.width)
             return _as_pictures(self.to_pixels(clean))
@@ -93,45 +107,11 @@ class Preview:
             noise = mix_noise(noise, _drawn(shape, share.seed, draws), share.weight)
         return noise[0]
 
-    def _expected_clean(
-        self,
-        scheduler: Any,
-        name: str,
-        output: torch.Tensor,
-        sample: torch.Tensor,
-        timestep: float,
-    ) -> torch.Tensor:
-        """Return what the denoiser expects the noise-free latents to be.
-
-        Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
-        """
-        sample, output = sample.float(), output.float()
-        if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
-            output = output.chunk(2, dim=1)[0]
-        alphas = None if self._is_flow else getattr(scheduler, "alphas_cumprod", None)
-        if alphas is None:
-            sigma = timestep / float(scheduler.config.num_train_timesteps)
-            return sample - sigma * output
-        alpha_squared = float(alphas[min(max(round(timestep), 0), len(alphas) - 1)])
-        alpha, sigma = math.sqrt(alpha_squared), math.sqrt(1 - alpha_squared)
-        if TABLE[name].variance_exploding:
-            sample = sample * alpha
-        match scheduler.config.get("prediction_type", "epsilon"):
-            case "v_prediction":
-                return alpha * sample - sigma * output
-            case "sample":
-                return output
-            case _:
-                return (sample - sigma * output) / max(alpha, 1e-3)
-
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
     """Prepare previews for a pipeline that was just loaded and is still on the CPU.
 
-    Args:
-        pipeline: The pipeline.
-        files: Its model.
-        now: Fit them at once; otherwise with the first preview, if there ever is one.
+    They are fitted `now`, or with the first preview, if there ever is one.
     """
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)

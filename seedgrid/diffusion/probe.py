@@ -14,9 +14,9 @@ is not found (docs/lock.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 import torch
 
@@ -35,22 +35,11 @@ _LONG_PROMPT: Final = " ".join(
 """Its brackets have the greatest and the smallest weight, where words are weighed."""
 
 
-class Compute(Protocol):
-    """Run one locked batch, decoding and all."""
+Compute = Callable[[Sequence[Recipe], int, CallContext], list[torch.Tensor]]
+"""Computes `lock_width` recipes in the call of one of them, inside a block around the pipeline.
 
-    def __call__(
-        self, recipes: Sequence[Recipe], own: int, watching: CallContext
-    ) -> list[torch.Tensor]:
-        """Compute a full batch inside `watching(pipeline)`.
-
-        Args:
-            recipes: Exactly `lock_width` of them.
-            own: The place of the own picture; all share its call.
-            watching: A block around the pipeline that is called.
-
-        Returns:
-            The pipeline's results, each with one row a cell.
-        """
+Returns the pipeline's results, each with one row a cell.
+"""
 
 
 class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
@@ -60,11 +49,7 @@ class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
 def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
     """Find the greatest width at which no leak is found.
 
-    Args:
-        recipe: One like those to be painted; its words and seed do not matter.
-        compute: Runs a batch.
-        watch: Asked before each call of a part whether to stop.
-        family: Says what may differ between the cells of a batch.
+    The recipe's words and seed do not matter. `watch` is asked before each call of a part.
 
     Raises:
         RunCancelled: `watch.cancelled` became true.

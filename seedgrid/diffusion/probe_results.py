@@ -104,12 +104,7 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def advise(recipe: Recipe, report: ProbeReport) -> None:
-    """Offer a smaller batch for this model from now on, if its lock does not hold here.
-
-    Args:
-        recipe: The one that was probed.
-        report: Of a probe with the default placement.
-    """
+    """Offer a smaller batch for this model from now on, if a probe says so."""
     if report.holds:
         return
     model = f"{recipe.model.weights_sha256}|{recipe.dtype}"

@@ -62,14 +62,9 @@ def admit(
     runs_per_owner: int,
     bounds: Bounds,
 ) -> None:
-    """Refuse a request that is too much.
+    """Refuse a request of `new_s` seconds that is too much.
 
-    Args:
-        asker: Who sends it.
-        active: The asker and the remaining seconds of each that waits or runs.
-        new_s: How long the request will take, in seconds.
-        runs_per_owner: How many runs one owner may have waiting or running.
-        bounds: For strangers.
+    `active` are the asker and the remaining seconds of each that waits or runs.
 
     Raises:
         InputError: `run_long`: it is too much at any time.

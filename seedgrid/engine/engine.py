@@ -55,7 +55,7 @@ class Engine:
     Args:
         backend: What paints; from now on only a worker's thread calls it, except for `card`.
         library: Where the pictures of runs go that name no library of their own.
-        placement: Where to compute.
+        placement: Where to compute, unless a run says otherwise.
         runs_per_owner: How many runs one owner may have waiting or running.
         bounds: For strangers.
         patience: How long a painter may give no sign of life.

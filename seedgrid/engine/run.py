@@ -69,11 +69,9 @@ class Run:
 
     Attributes:
         id: 32 random hexadecimal digits.
-        asker: Who asked.
         jobs: In the order of their cells.
         library: Where the pictures go; those of a live run go nowhere.
-        placement: Where to compute.
-        fresh: Compute even what the library remembers.
+        fresh: Compute even what the library has.
         expected: By cell, the digest of the pixels that it is compared with; empty for none.
         notices: What the asker should know of the jobs.
         is_live: It follows somebody's typing: its pictures are not saved, and it gives way.

@@ -156,12 +156,7 @@ class AwayBackend:
 
 
 def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Message]:
-    """Load what a batch needs and paint it, in this process.
-
-    Args:
-        batch: What is painted.
-        stopped: Set from another thread, it ends the work within a step, as closing does.
-    """
+    """Load what a batch needs and paint it, in this process; `stopped` ends it within a step."""
     watch = _SendingWatch(stopped or threading.Event())
     # On a thread of its own, so that closing this never ends torch in the middle of a step.
     worker = threading.Thread(target=_work, args=(batch, watch), daemon=True)
