@@ -20,16 +20,9 @@ class Queued:
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """The model is being loaded; the first run after the start waits for it.
-
-    Attributes:
-        num_bytes: For a large model, sent repeatedly: how many bytes are in memory.
-        total: How many bytes it will be; 0 if unknown.
-    """
+    """The model is being loaded; the first run after the start waits for it."""
 
     model: str
-    num_bytes: int = 0
-    total: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

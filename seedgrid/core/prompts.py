@@ -2,7 +2,7 @@ r"""Prompts: suffixes, choices, lists, the LoRAs that a prompt names, and the we
 
 Weights are written as in AUTOMATIC1111: `(word)` multiplies by 1.1, `((word))` by 1.21, `[word]`
 divides by 1.1, `(word:1.3)` multiplies by 1.3; `\( ` is a bracket. An open bracket ends with the
-prompt. Text in, text out: what a weight does to a picture is `diffusion/word_weights.py`.
+prompt. Text in, text out: what a weight does to a picture is `diffusion/words.py`.
 
     >>> append("a red fox", ", artsy"), append("a red fox", "at night")
     ('a red fox, artsy', 'a red fox at night')

@@ -50,7 +50,7 @@ class Family:
         zeroes_empty_negative: Whether no negative prompt differs from an empty one, so that recipes
             with and without one must not share a call.
         has_weights: Whether its text encoders are all CLIP, with one embedding a token, so that
-            words can be weighted (`diffusion/word_weights.py`).
+            words can be weighted (`diffusion/words.py`).
         from_start: The image-to-image pipeline in diffusers' own table; empty if there is none.
         sizes_start: Whether that pipeline takes a size; others use the picture's.
         bins: Sample sizes for which the pipeline has a table of aspect ratios.
@@ -60,7 +60,7 @@ class Family:
         guidance: The name of the guidance scale in its call; empty if it has none.
         alone: The results of its `encode_prompt`, by their names in the call, where prompts must be
             encoded one by one because a longer neighbour would change them
-            (`diffusion/words_alone.py`). The second, if any, is the mask.
+            (`diffusion/words.py`). The second, if any, is the mask.
         word_block: Prompts with the same number of blocks of so many tokens may share a call.
         lists_words: Whether its call takes the embeddings as a list, one for each picture.
         mixes_noise: Whether the noise of several seeds can be mixed.
