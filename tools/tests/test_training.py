@@ -319,6 +319,19 @@ def test_the_hand_written_encoder_equals_the_linear_map() -> None:
     assert np.abs(encoded - latent_map.encode(pictures[:2])).max() < 0.05
 
 
+def test_blurred_edges_cost_more_than_edges_a_pixel_aside() -> None:
+    """A crisp edge one pixel aside costs the finals' network little, a smudge much."""
+    from torch.nn.functional import avg_pool2d
+
+    from tools.training.enlarger import edge_loss
+
+    drawn = torch.ones(1, 3, 64, 64)
+    drawn[..., 16:48, 16:48] = 0.6
+    aside, blurred = drawn.roll(1, -1), avg_pool2d(drawn, 15, 1, 7, count_include_pad=False)
+    assert edge_loss(drawn, drawn) < 0.01
+    assert edge_loss(aside, drawn) < 0.1 < 0.3 < edge_loss(blurred, drawn)
+
+
 def test_the_whole_training_runs_and_goes_on_where_it_stood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
