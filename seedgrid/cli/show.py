@@ -45,10 +45,7 @@ def show(picture: Picture, library: options.Library = None, json: options.Json =
 
 
 def diff(
-    first: Picture,
-    second: Picture,
-    library: options.Library = None,
-    json: options.Json = False,
+    first: Picture, second: Picture, library: options.Library = None, json: options.Json = False
 ) -> None:
     """Print how two pictures differ: recipe, passport, pixels."""
     studio = Studio(library=library)
@@ -162,10 +159,7 @@ def _tell(verdict: Verdict, *, as_json: bool) -> None:
 
 
 @options.with_fields(*_PROBE_FIELDS)
-def probe(
-    json: options.Json = False,
-    **settings: options.Value,
-) -> None:
+def probe(json: options.Json = False, **settings: options.Value) -> None:
     """Test the lock here, for a model and its settings. Exit 1 if a neighbour changes a picture."""
     request = options.make_request("0", settings, prompt="a picture")
     with Studio(settings["model"]) as studio:

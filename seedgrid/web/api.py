@@ -42,16 +42,7 @@ Record = dict[str, Any]
 Files = list[gr.FileData]
 Answer = tuple[Files, list[Record]]
 
-_FIRST: Final = (
-    "prompt",
-    "seeds",
-    "negative",
-    "steps",
-    "guidance",
-    "size",
-    "scheduler",
-    "model",
-)
+_FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model")
 """The first parameters of /grid, in the order in which scripts give them."""
 GRID_FIELDS: Final = (
     *map(field, _FIRST),

@@ -298,7 +298,6 @@ def _make_site(host: str | None = None, language: str | None = None) -> Site:
     uploads.mkdir(parents=True, exist_ok=True)
     every_minute(partial(lying, uploads, LYING_S))
     bounds = UploadBounds(
-        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
-        together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"), together=megabytes("SEEDGRID_MAX_UPLOADS_MB")
     )
     return Site(uploads=uploads, bounds=bounds, language=language, host=host)

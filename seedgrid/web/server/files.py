@@ -100,9 +100,7 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
 
     @router.post("/drop")
     async def drop(
-        files: list[UploadFile],
-        state: Annotated[str, Form(max_length=_MAX_STATE)],
-        who: Asks,
+        files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
         kept = {**_read_state(state), "visitor": who.visitor}
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
