@@ -32,9 +32,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gr
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
-from seedgrid.web.stubs import without_stubs
 
-with large_import(), without_stubs():
+with large_import():
     import gradio as gr
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError
@@ -46,11 +45,11 @@ with large_import(), without_stubs():
     from seedgrid.formats import signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
-    from seedgrid.web.answers import Answers, make_answers
     from seedgrid.web.server.app import Site, make_server
-    from seedgrid.web.server.file_work import FileWorkBounds
-    from seedgrid.web.server.limits import LYING_S, UploadBounds, every_minute, lying
+    from seedgrid.web.server.calls import LYING_S, UploadBounds, every_minute, lying
     from seedgrid.web.server.page import MAX_FILE_MB
+    from seedgrid.web.server.routes import Answers, make_answers
+    from seedgrid.web.server.waiting import FileWorkBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")

@@ -14,11 +14,9 @@ from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio, check_starts
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, figures_of, read_claim
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.waiting import StepWatch, steps_of
+from seedgrid.web.server.waiting import FileWork, StepWatch, steps_of
 from seedgrid.web.server.who import Address, Id, Kept
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.page_state import PageUpdate, read_page_state
 from seedgrid.web.state.visitor_libraries import Libraries
 
 

@@ -16,10 +16,9 @@ from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
 from seedgrid.engine import Run, Warmth
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import changes_of
 from seedgrid.web.server.who import Kept
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
 _POLL_S: Final = 0.2

@@ -1,4 +1,4 @@
-"""What was typed into the page's fields, read into a request. Empty fields stay open.
+"""The fields of the page: read into a request, and filled in from one. Empty fields stay open.
 
 Knows nothing of models; values are checked by `request.resolve`.
 """
@@ -6,17 +6,18 @@ Knows nothing of models; values are checked by `request.resolve`.
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from typing import Annotated, Any, Final
 
 from pydantic import Field as Described
 
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
-from seedgrid.core.fields import ON_PAGE, read_fields
+from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, field, read_fields
 from seedgrid.core.picture import PictureId
-from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives
-from seedgrid.core.request import Request
+from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, ask_again
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
@@ -111,3 +112,39 @@ def read_prompts(
     prompts = tuple(dict.fromkeys(each for line in typed for each in alternatives(line)))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
+
+
+_ADVISED: Final = ("number", "choice")
+"""Settings that a model answers where they are left open."""
+
+
+def fields_of(
+    first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
+) -> dict[str, str | bool | list[str]]:
+    """Return what the fields showed when a work was begun, by name."""
+    prompts = list(dict.fromkeys(recipe.words for recipe in first))
+    seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
+    shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
+    shown["more_prompts"] = "\n".join(prompts[1:])
+    return shown | ({"vary": list(changes)} if changes else {})
+
+
+def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
+    """Return what the fields of the page show for a request: those that a link holds too.
+
+    `answers` is what a model gives for what is left open: such a setting is left open again.
+    """
+    shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row in IN_LINKS}
+    typed = request.typed_prompt or request.prompt
+    return shown | {"prompt": write_tags(typed, request.loras)}
+
+
+def _shown(name: str, request: Request, answers: Request | None) -> str | bool:
+    row = field(name)
+    if row.value_type is bool:
+        return bool(row.of(request))
+    text = row.text(request)
+    is_answer = answers is not None and row.widget in _ADVISED and text == row.text(answers)
+    if not is_answer or row.name in ("model", "determinism"):
+        return text
+    return AUTO if row.has_auto else ""

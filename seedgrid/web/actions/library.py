@@ -1,7 +1,8 @@
-"""The library on the page: browse, search, open, take in, and links.
+"""The library on the page: browse, search, open, take in, mark, throw away.
 
-What is done to several pictures at once is selected.py. Works and pictures come in pages, newest
-first. Knows no component; opening a picture shows its place in its work through a `Snapshot`.
+Works and pictures come in pages, newest first. A card of the library is a picture, which may stand
+for all that are equal to it, or a whole work, which stands for all works alike: what is done to a
+card is done to all of these.
 """
 
 from __future__ import annotations
@@ -10,32 +11,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from fastapi import Body
 from pydantic import Field, StringConstraints
 
 from seedgrid.core.errors import InputError, Notice, SeedGridError
-from seedgrid.core.picture import Entry, pixels_sha256
+from seedgrid.core.picture import MAX_TAGS, Entry, PictureId, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.core.way import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.work_text import WorkPicture
+from seedgrid.library import Library
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import RunOptions, Studio
+from seedgrid.web.actions.form import write_fields
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
-from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.server.who import Id, Kept
-from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import next_epoch
+from seedgrid.web.state.page_state import PageUpdate, next_epoch, reports_errors
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
-
-if TYPE_CHECKING:
-    from seedgrid.library import Library
+from seedgrid.web.state.studio_view import opening_files
 
 PAGE_SIZE: Final = 60
 MAX_TAGS_SHOWN: Final = 200
@@ -45,14 +43,10 @@ Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 
 
 class Query(Value):
-    """What the library page asks for; what is empty does not matter.
+    """A search of the library page; empty attributes do not restrict it.
 
-    Attributes:
-        number: Counts the questions of one page; an answer names its own.
-        after: Where the next page goes on.
-        since: The first day, `"2026-11-20"`.
-        until: The day after the last one.
-        tag: Only pictures with it.
+    `number` counts a browser's searches and comes back in the answer, `after` is where the next
+    page of results begins. `since` is the first day, `until` the day after the last one.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -73,26 +67,62 @@ class Query(Value):
         return self == Query(number=self.number, sort=self.sort, after=self.after)
 
 
+MAX_WORKS: Final = 200
+MAX_PICTURES: Final = 2000
+"""Named at once; the page takes a larger deletion back piece by piece."""
+
+WorkIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_WORKS)]
+PictureIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_PICTURES)]
+
+Tags = Annotated[
+    tuple[Annotated[str, StringConstraints(max_length=400)], ...],
+    Field(strict=False, max_length=MAX_TAGS),
+]
+
+
+class Chosen(Value):
+    """Works and pictures by their ids; `equals` stand for all with their recipe and pixels."""
+
+    works: WorkIds = ()
+    pictures: PictureIds = ()
+    equals: WorkIds = ()
+
+
+class Throw(Chosen):
+    """What goes into the trash or comes out of it; `number` comes back in the answer."""
+
+    trashed: bool
+    number: Annotated[int, Field(ge=0)] = 0
+
+
+class Mark(Chosen):
+    """Marks for pictures, and tags to put on them or take off; None leaves the mark as it is."""
+
+    favourite: bool | None = None
+    add: Tags = ()
+    remove: Tags = ()
+
+
 class LibraryActions:
-    """The answers of the library page. Safe from any thread."""
+    """The actions of the library page. Safe from any thread."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
         self._studio = studio
         self._snapshots = snapshots
 
-    @says_what_hinders
+    @reports_errors
     def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Answer a question of the library page."""
+        """Return a page of works, or of the pictures that a search finds."""
         library, find = self._snapshots.look(kept).library, _works if asked.is_open else _pictures
         return PageUpdate(library=find(library, asked))
 
-    @says_what_hinders
+    @reports_errors
     def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
         snapshot = self._snapshots.look(kept)
         return _show(snapshot, snapshot.library.get(picture_id or ""))
 
-    @says_what_hinders
+    @reports_errors
     def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Go on from a picture of the opening page: all of them come into the library first."""
         snapshot = self._snapshots.look(kept)
@@ -109,13 +139,13 @@ class LibraryActions:
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
-    @says_what_hinders
+    @reports_errors
     def on_empty_trash(self, kept: Kept) -> PageUpdate:
         """Delete what is in the trash for good."""
         self._snapshots.look(kept).library.empty_trash()
         return PageUpdate()
 
-    @says_what_hinders
+    @reports_errors
     def on_note(
         self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], kept: Kept
     ) -> PageUpdate:
@@ -123,7 +153,29 @@ class LibraryActions:
         self._snapshots.look(kept).library.set_note(picture_id or "", note)
         return PageUpdate()
 
-    @says_what_hinders
+    @reports_errors
+    def on_trash(self, asked: Annotated[Throw, Body(embed=True)], kept: Kept) -> PageUpdate:
+        """Put pictures and works into the trash, or take them out.
+
+        The answer has the ids of the pictures that went in, so that one click gives them back.
+        """
+        library = self._snapshots.look(kept).library
+        ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
+        (library.trash if asked.trashed else library.restore)(*ids)
+        return PageUpdate(library={"thrown": ids if asked.trashed else [], "number": asked.number})
+
+    @reports_errors
+    def on_mark(self, asked: Annotated[Mark, Body(embed=True)], kept: Kept) -> PageUpdate:
+        """Mark pictures, and all those of works."""
+        library = self._snapshots.look(kept).library
+        ids = [entry.id for entry in _named(library, asked)]
+        if asked.favourite is not None:
+            library.set_favourites(ids, asked.favourite)
+        if asked.add or asked.remove:
+            library.tag(ids, add=asked.add, remove=asked.remove)
+        return PageUpdate(library={"tags": tags_of(library)})
+
+    @reports_errors
     def on_drop(
         self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
     ) -> PageUpdate:
@@ -271,3 +323,14 @@ def _show(snapshot: Snapshot, entry: Entry) -> PageUpdate:
     lineage = entry.lineage
     moved = snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()
+
+
+def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
+    """Return the pictures that are named, and all that they and the works stand for, each once."""
+    works = {alike: None for work in chosen.works for alike in library.alike(work)}
+    found = {entry.id: entry for work in works for entry in library.work(work)}
+    found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}
+    for picture_id in chosen.pictures:
+        if picture_id not in found:
+            found[picture_id] = library.get(picture_id)
+    return tuple(found.values())

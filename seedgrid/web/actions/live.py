@@ -18,10 +18,9 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import begun, followed
 from seedgrid.web.server.who import Address, Kept
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.page_state import PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 Number = Annotated[int, Body(ge=0)]

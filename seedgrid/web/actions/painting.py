@@ -28,15 +28,14 @@ from seedgrid.web.actions.form import (
     read_region,
     read_request,
     read_what_can_be,
+    write_fields,
 )
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
-from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.serializers.rail import Round
 from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
-from seedgrid.web.state.model_options import offered
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state, reports_errors
 from seedgrid.web.state.snapshot import Snapshot
+from seedgrid.web.state.studio_view import offered
 
 NUM_LIVE: Final = 4
 """Live follows no more pictures than this at a time."""
@@ -49,7 +48,7 @@ _NOISE_S: Final = 0.02
 class Handlers(Following):
     """The page's answers. Safe from any thread: all state is in the page state and the library."""
 
-    @says_what_hinders
+    @reports_errors
     def on_load(
         self,
         kept: Kept,
@@ -93,7 +92,7 @@ class Handlers(Following):
             return empty.show()
         return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
 
-    @says_what_hinders
+    @reports_errors
     def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         snapshot = self._snapshots.look(kept, address)
@@ -112,7 +111,7 @@ class Handlers(Following):
         options["live"] = live
         return self._studio.start_grid(request, prompts, **options)
 
-    @says_what_hinders
+    @reports_errors
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         snapshot = self._snapshots.look(kept, address)
@@ -133,7 +132,7 @@ class Handlers(Following):
             picked, around.vary, also=also, hold=around.hold, **region, **options
         )
 
-    @says_what_hinders
+    @reports_errors
     def on_variations(
         self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
@@ -141,7 +140,7 @@ class Handlers(Following):
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(around, kept, address, start)
 
-    @says_what_hinders
+    @reports_errors
     def on_final(
         self, scale: int, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
@@ -151,7 +150,7 @@ class Handlers(Following):
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, kept, address, start)
 
-    @says_what_hinders
+    @reports_errors
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         snapshot = self._snapshots.look(kept, address)
@@ -183,14 +182,14 @@ class Handlers(Following):
             kept, lambda snapshot: snapshot.find(picture_id or snapshot.parent_of_stage)
         )
 
-    @says_what_hinders
+    @reports_errors
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round."""
         snapshot = self._snapshots.look(kept)
         found = find_place(snapshot, round_id) if round_id else None
         return found.show() if found else PageUpdate()
 
-    @says_what_hinders
+    @reports_errors
     def on_back(self, kept: Kept) -> PageUpdate:
         """Go to the round before, with the picture picked that was gone on from."""
         snapshot = self._snapshots.look(kept)
@@ -224,7 +223,7 @@ class Handlers(Following):
         said = [{"field": a.field} | stage.notice(a.notice) for a in advice]
         return PageUpdate(advice=said, live={"took_s": took_s})
 
-    @says_what_hinders
+    @reports_errors
     def on_offer(
         self,
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,

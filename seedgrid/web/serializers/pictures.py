@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from PIL import Image
 
@@ -21,11 +21,9 @@ from seedgrid.core.recipe import Passport, Recipe, describe_mix
 from seedgrid.core.text import one_line, picture_filename
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
+from seedgrid.library.search import Work
 from seedgrid.models.schedulers import names_like
 from seedgrid.storage.unpacking import unpacked
-
-if TYPE_CHECKING:
-    from seedgrid.library.search import Work
 
 Json = dict[str, Any]
 Change = tuple[Recipe, str]

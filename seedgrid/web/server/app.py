@@ -22,17 +22,20 @@ import seedgrid
 from seedgrid.core.errors import SeedGridError, as_ours
 from seedgrid.core.variables import is_zero_gpu
 from seedgrid.studio import Studio
-from seedgrid.web.answers import Answers, starting_suffixes
 from seedgrid.web.api import PARAMETERS, publish
-from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
+from seedgrid.web.server.calls import (
+    BoundedBody,
+    ProgramCalls,
+    Unexpected,
+    UploadBounds,
+    refuse_call,
+)
 from seedgrid.web.server.exports import export_routes
-from seedgrid.web.server.files import drop_route, file_routes
-from seedgrid.web.server.guard import Guard
-from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
-from seedgrid.web.server.limits import BoundedBody, UploadBounds
+from seedgrid.web.server.files import file_routes
+from seedgrid.web.server.guard import SPACE_FRAMES, UNCACHED, Guard, SecurityHeaders, page_policy
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import document, files
-from seedgrid.web.server.routes import page_routes
+from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
 from seedgrid.web.server.who import welcome
 from seedgrid.web.texts import choose_language
 
@@ -100,7 +103,6 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     server.include_router(file_routes(answers))
     server.include_router(export_routes(answers))
     server.include_router(model_routes(answers.studio, answers.file_work))
-    server.include_router(drop_route(answers.library, answers.file_work))
     server.router.routes.extend(
         [
             _page_route(answers, site.language, page_policy(_frames(site))),

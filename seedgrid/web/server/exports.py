@@ -2,7 +2,7 @@
 
 An id is a name that a published picture tells everybody, so it is looked up in the asker's library
 alone. What a picture was begun from goes out only when it is asked for. All is file work of
-`file_work.py`, and an archive of pictures goes out as it is made.
+`FileWork`, and an archive of pictures goes out as it is made.
 """
 
 import tempfile
@@ -23,9 +23,9 @@ from seedgrid.export.script import script
 from seedgrid.export.sheets import write_sheet
 from seedgrid.storage.files import size_of
 from seedgrid.studio import check_starts
-from seedgrid.web.answers import Answers
-from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
-from seedgrid.web.server.headers import HARMLESS
+from seedgrid.web.server.guard import HARMLESS
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.who import Asks, Who
 from seedgrid.web.state.visitor_libraries import Libraries, family
 from seedgrid.web.texts import choose_language

@@ -18,16 +18,14 @@ from fastapi.responses import FileResponse, Response
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.formats import png
-from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.answers import Answers
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.exports import no_picture
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.headers import FOREVER, HARMLESS, UNCACHED, json_answer
+from seedgrid.web.server.guard import FOREVER, HARMLESS, UNCACHED, json_answer
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.server.who import Asks
-from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import next_epoch
+from seedgrid.web.state.page_state import PageUpdate, next_epoch
+from seedgrid.web.state.studio_view import opening_files
 
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
@@ -39,7 +37,7 @@ _MAX_STATE: Final = 10_000
 
 
 def file_routes(answers: Answers) -> APIRouter:
-    """Return the routes of pictures, thumbnails, and the opening page's pictures."""
+    """Return the routes of pictures, thumbnails, the opening pictures, and of dropped files."""
     router = APIRouter(prefix="/seedgrid")
     thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
     libraries = answers.libraries
@@ -91,26 +89,21 @@ def file_routes(answers: Answers) -> APIRouter:
         headers = {"Cache-Control": "max-age=3600"} | HARMLESS
         return Response(data, media_type="image/webp", headers=headers)
 
-    return router
-
-
-def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
-    """Return the route that takes dropped files: a form with the page state and the files."""
-    router = APIRouter(prefix="/seedgrid")
-
     @router.post("/drop")
     async def drop(
         files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
+        """Take dropped files: a form with the page state and the files."""
         kept = {**_read_state(state), "visitor": who.visitor}
+        limit = answers.file_work.bounds.dropped
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
             names = [
                 await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
             ]
-            update = await file_work.do(
+            update = await answers.file_work.do(
                 who.address,
-                lambda: actions.on_drop(names, kept, file_work.bounds.dropped, who.address),
+                lambda: answers.library.on_drop(names, kept, limit, who.address),
             )
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))

@@ -5,7 +5,6 @@ public page one may fetch what its owner lists. Knows no component.
 """
 
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -27,12 +26,16 @@ from seedgrid.models.memory import first_fitting, size_text
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.headers import UNCACHED
+from seedgrid.web.server.guard import UNCACHED
+from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.server.who import Asks, Who, is_this_machine
 from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]
+
+_ACTIONS: Final = ("download", "stop", "discard", "add", "configure", "delete")
+_FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
+"""Where the hub shows one file of a repository, at a revision."""
 
 
 class Asked(BaseModel):
@@ -61,13 +64,14 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
     @router.post("/models/{action}")
     def act(action: str, asked: Asked, who: Asks) -> Response:
-        language, do = choose_language(asked.lang), _ACTIONS.get(action)
-        if do is None:
+        language = choose_language(asked.lang)
+        if action not in _ACTIONS:
             return _answer({"said": "there is no such thing to do", "wrong": True}, 404)
         try:
-            if do not in _FOR_ALL and not _may_change(who):
+            if action != "download" and not _may_change(who):  # The manager itself bounds those.
                 raise ModelError("download_forbidden", value=asked.name)
-            return _answer({"said": do(manager, asked.name, language), "wrong": False})
+            said = _act(manager, action, asked.name, language)
+            return _answer({"said": said, "wrong": False})
         except (SeedGridError, OSError) as error:
             return _answer(_wrong(error, language))
 
@@ -156,57 +160,40 @@ def _answer(answer: Json, status_code: int = 200) -> Response:
     return JSONResponse(answer, status_code=status_code, headers=UNCACHED)
 
 
-Action = Callable[[ModelManager, str, str], str]
-"""Does something with a model of a name, and says so in a language; nothing where it is seen."""
-
-
-def _silent(do: Callable[[ModelManager, str], object]) -> Action:
-    def act(manager: ModelManager, name: str, _: str) -> str:
-        do(manager, name)
-        return ""
-
-    return act
-
-
-_download: Final = _silent(ModelManager.download)
+def _act(manager: ModelManager, action: str, name: str, language: str) -> str:
+    """Do something with a model, and return a sentence where the panel does not show it."""
+    match action:
+        case "download":
+            manager.download(name)
+        case "stop":
+            manager.downloads.stop(name)
+        case "discard":
+            manager.discard(name)
+        case "configure":
+            manager.configure(name)
+        case "delete":
+            freed = size_text(manager.delete(name))
+            return say_later("models_deleted", language, name=name, size=freed)
+        case "add":
+            return _add(manager, name, language)
+    return ""
 
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
-    """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
-    hub_id = hub_name(name)
-    path = Path(name).expanduser()
+    """Remember a folder or a file; what is a name of the hub, or its address there, is fetched."""
+    hub_id, path = hub_name(name), Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
-        return _download(manager, hub_id, language)
-    if may_be_lora(path):
-        return say_later("models_added", language, name=manager.add_lora(name).id)
-    return say_later("models_added", language, name=manager.add(name).id)
+        manager.download(hub_id)
+        return ""
+    added = manager.add_lora(name) if may_be_lora(path) else manager.add(name)
+    return say_later("models_added", language, name=added.id)
 
 
 def hub_name(text: str) -> str:
-    """Return what the hub calls what an address of its pages shows; anything else as it is."""
+    """Return the hub's name for the address of one of its pages; any other text as it is."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name
-
-
-def _delete(manager: ModelManager, name: str, language: str) -> str:
-    freed = manager.delete(name)
-    return say_later("models_deleted", language, name=name, size=size_text(freed))
-
-
-_FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
-"""Where the hub shows one file of a repository, at a revision."""
-
-_ACTIONS: Final[dict[str, Action]] = {
-    "download": _download,
-    "stop": _silent(lambda manager, name: manager.downloads.stop(name)),
-    "discard": _silent(ModelManager.discard),
-    "add": _add,
-    "configure": _silent(ModelManager.configure),
-    "delete": _delete,
-}
-_FOR_ALL: Final = (_download,)
-"""What the manager itself allows strangers, or not."""
 
 
 async def _take(manager: ModelManager, name: str, request: Request) -> None:

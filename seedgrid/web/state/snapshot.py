@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, SeedGridError
@@ -18,21 +17,16 @@ from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run
+from seedgrid.library import Library
 from seedgrid.studio import Studio
+from seedgrid.web.actions.form import fields_of
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.serializers.place import fields_of
 from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
-from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.model_options import answers_of
-from seedgrid.web.state.opening import opening_cells, opening_size
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
+from seedgrid.web.state.studio_view import LockBadge, answers_of, opening_cells, opening_size
 from seedgrid.web.state.visitor_libraries import Libraries
-
-if TYPE_CHECKING:
-    from seedgrid.library import Library
 
 
 class Snapshots:

@@ -16,17 +16,15 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry
+from seedgrid.library import Library
 from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
 from seedgrid.studio import Studio
-
-if TYPE_CHECKING:
-    from seedgrid.library import Library
 
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
@@ -109,8 +107,6 @@ class VisitorLibraries:
 
     def of(self, visitor: str, address: str = "") -> Library:
         """Return the visitor's library; it costs nothing before their first picture."""
-        from seedgrid.library import Library
-
         with self._lock:
             self.forget_who_is_away()
             visit = self._visits.get(visitor) or self._looking.get(visitor)
