@@ -1,11 +1,7 @@
-"""Verify on the page: run a picture's recipe again, tell how far it is, and give the verdict.
-
-The work is lent to the engine's own thread between two runs. Knows no component.
-"""
+"""Verify on the page: run a picture's recipe again, with progress, and give the verdict."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 from anyio import to_thread
 
@@ -21,18 +17,18 @@ from seedgrid.web.state.visitor_libraries import Libraries
 
 
 class Checks:
-    """The answers of the Verify button. Safe from any thread."""
+    """The actions of the Verify button. Safe from any thread."""
 
     def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
         self._studio = studio
         self._libraries = libraries
         self._file_work = file_work
-        self._going: set[tuple[str, StepWatch]] = set()  # whose they are
+        self._going: set[tuple[str, StepWatch]] = set()  # with their visitors
 
     async def on_verify(
         self, picture_id: Id, kept: Kept, address: Address = ""
     ) -> AsyncIterator[PageUpdate]:
-        """Verify a picture: first how far it is, at the end the verdict. No thread waits for it."""
+        """Verify a picture: yield the progress, then the verdict."""
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
@@ -44,11 +40,10 @@ class Checks:
                     await to_thread.run_sync(self._libraries.of(state.visitor).confirm, entry.id)
                 yield PageUpdate(verdict=base | news)
         except SeedGridError as error:
-            wrong = {"error": stage.complain(state.epoch, error)}
-            yield PageUpdate(verdict=base | wrong)
+            yield PageUpdate(verdict=base | {"error": stage.complain(state.epoch, error)})
 
     def stop(self, visitor: str) -> None:
-        """Stop what a visitor has verified, waiting or working; all who follow it are told."""
+        """Stop a visitor's verifications, waiting or working; their listeners see it."""
         for owner, watch in tuple(self._going):
             if owner == visitor:
                 watch.stop()
@@ -90,6 +85,6 @@ def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
     }
 
 
-def _reason(said: Reason) -> stage.Json:
-    data: dict[str, Any] = {name: str(value) for name, value in said.data.items()}
-    return {"key": f"reason_{said.code}", "data": data, "is_difference": said.is_difference}
+def _reason(reason: Reason) -> stage.Json:
+    data = {name: str(value) for name, value in reason.data.items()}
+    return {"key": f"reason_{reason.code}", "data": data, "is_difference": reason.is_difference}

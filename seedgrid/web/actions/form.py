@@ -13,7 +13,7 @@ from pydantic import Field as Described
 
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
-from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, field, read_fields
+from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, read_fields
 from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
 from seedgrid.core.recipe import Recipe
@@ -21,12 +21,14 @@ from seedgrid.core.request import Request, ask_again
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
+_ADVISED: Final = ("number", "choice")
+"""Widgets of settings for which a model has defaults."""
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
-"""The page has so many fields; a payload with more is nobody's click."""
+"""So many fields for variations the page has."""
 
 
 def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
-    """Make a class of what fields show: a switch is a bool, everything else is a text."""
+    """Make a dataclass with an attribute for each field: a bool for a switch, else a text."""
     texts = [
         (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
     ]
@@ -40,18 +42,18 @@ _ON_CARD: Any = _texts(_PLACED)
 
 @dataclass(frozen=True, kw_only=True)
 class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
-    """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed."""
+    """The values of the page's fields (`core.fields.ON_PAGE`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
-    """What a round around the picked picture is told, and where it is to be computed.
+    """The settings of a round that starts from the picked picture, and of its placement.
 
     Attributes:
-        vary: What is appended to its prompt, a field each.
+        vary: The variations to append to its prompt.
         upscaler: The network that makes a large final, by its name; empty for the model itself.
-        hold: The share of its steps that are the picture's own, in a refinement.
-        only: A mask of what may change in it, white on black: a PNG in base64; empty for all.
+        hold: The share of the steps that are the picture's own, in a refinement.
+        only: A mask of what may change, white on black: a PNG in base64; empty for all.
         feather: Over how many pixels, inside the mask's edge, new and old are mixed.
         also: Other pictures that are refined in the same round, a row of variations each.
     """
@@ -65,13 +67,13 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
 
 
 def read_request(payload: FormPayload) -> Request:
-    """Read the fields that make a picture what it is."""
+    """Read the fields of the recipe."""
     settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(payload))
     return Request(**settings)
 
 
 def read_what_can_be(payload: FormPayload) -> Request:
-    """Read the fields of which something can be made; the others stay open, as nothing was said."""
+    """Read the fields of the recipe that are valid; the others stay open."""
     settings: dict[str, Any] = {"prompt": ""}
     for row in ON_PAGE:
         if row.belongs == "recipe":
@@ -81,12 +83,12 @@ def read_what_can_be(payload: FormPayload) -> Request:
 
 
 def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
-    """Return what the fields change of the studio's placement: where it is to be computed."""
+    """Return the attributes of the placement that the fields set."""
     return read_fields(_PLACED, vars(payload))
 
 
 def read_region(payload: RoundPayload) -> dict[str, Any]:
-    """Return where a refinement may change its picture; nothing where no mask was painted.
+    """Return the mask and feather of a refinement; nothing where no mask was painted.
 
     Raises:
         PictureError: `start_unreadable`, `picture_large`.
@@ -103,25 +105,18 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(
     payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the prompt and those that are to be painted beside it, each once.
-
-    `opened` opens the lists that prompts name.
-    """
+    """Return the prompts to paint, each once; `opened` replaces lists that prompts name."""
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
-    typed = opened([payload.prompt, *more])
-    prompts = tuple(dict.fromkeys(each for line in typed for each in alternatives(line)))
+    lines = opened([payload.prompt, *more])
+    prompts = tuple(dict.fromkeys(each for line in lines for each in alternatives(line)))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
-
-
-_ADVISED: Final = ("number", "choice")
-"""Settings that a model answers where they are left open."""
 
 
 def fields_of(
     first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
 ) -> dict[str, str | bool | list[str]]:
-    """Return what the fields showed when a work was begun, by name."""
+    """Return the values of the fields, by name, with which the work of these recipes was begun."""
     prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
@@ -130,17 +125,16 @@ def fields_of(
 
 
 def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
-    """Return what the fields of the page show for a request: those that a link holds too.
+    """Return the values of the page's fields for a request; `answers` are a model's defaults.
 
-    `answers` is what a model gives for what is left open: such a setting is left open again.
+    A setting that equals the default is left open again.
     """
-    shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row in IN_LINKS}
+    shown = {row.name: _shown(row, request, answers) for row in ON_PAGE if row in IN_LINKS}
     typed = request.typed_prompt or request.prompt
     return shown | {"prompt": write_tags(typed, request.loras)}
 
 
-def _shown(name: str, request: Request, answers: Request | None) -> str | bool:
-    row = field(name)
+def _shown(row: Field, request: Request, answers: Request | None) -> str | bool:
     if row.value_type is bool:
         return bool(row.of(request))
     text = row.text(request)

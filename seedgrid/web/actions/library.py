@@ -120,11 +120,11 @@ class LibraryActions:
     def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
         snapshot = self._snapshots.look(kept)
-        return _show(snapshot, snapshot.library.get(picture_id or ""))
+        return snapshot.moved_to(snapshot.library.get(picture_id or "")).show()
 
     @reports_errors
     def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Go on from a picture of the opening page: all of them come into the library first."""
+        """Go to a picture of the opening page, after taking all of them into the library."""
         snapshot = self._snapshots.look(kept)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
@@ -132,9 +132,9 @@ class LibraryActions:
         entry = taken[example - 1].entry
         if entry is None:
             return PageUpdate()
-        update = _show(snapshot, entry)
+        update = snapshot.moved_to(entry).show()
         place = update.place or {}
-        # The four are no table of prompts: the fields begin with the picture that was clicked.
+        # The fields are filled in from the clicked picture alone.
         seed = entry.recipe.seed
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
@@ -188,7 +188,7 @@ class LibraryActions:
             ]
             is_bundle = any(file.lower().endswith(".zip") for file in files)
             if taken and not is_bundle and all(_is_plain(each) for each in taken):
-                # It holds no recipe: it is kept to begin others from.
+                # It holds no recipe: it becomes the picture to start from.
                 start = self._studio.take_start(Path(files[-1]), snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
@@ -203,7 +203,7 @@ class LibraryActions:
         if works:
             return self._bring_back(works[-1], snapshot, address)
         if ours:
-            update = _show(snapshot, ours[-1])
+            update = snapshot.moved_to(ours[-1]).show()
             status = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
             return replace(update, status=status)
         if foreign:
@@ -215,7 +215,7 @@ class LibraryActions:
     def _bring_back(
         self, work: Sequence[WorkPicture], snapshot: Snapshot, address: str
     ) -> PageUpdate:
-        """Have the pictures of a poster painted, and show its first round."""
+        """Have the pictures of a poster painted, and show the first round."""
         options = RunOptions(
             owner=snapshot.state.visitor, address=address, library=snapshot.library
         )
@@ -225,23 +225,20 @@ class LibraryActions:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
         if run is not None:
             return snapshot.after(run).show()
-        return _show(snapshot, snapshot.library.get(work[-1].lineage.picture_id))
+        return snapshot.moved_to(snapshot.library.get(work[-1].lineage.picture_id)).show()
 
     def _filled(self, imported: Imported) -> PageUpdate:
-        """Fill in the words and seeds of another tool's picture.
-
-        Its other settings were chosen for its model, which is another one: they are offered.
-        """
+        """Fill in prompt and seeds of another tool's picture, and offer its other settings."""
         fitting = fit(imported, self._studio.card())
         asked = fitting.request
-        words = Request(
+        basic = Request(
             prompt=asked.prompt,
             negative_prompt=asked.negative_prompt,
             seeds=asked.seeds,
             noise_mix=asked.noise_mix,
             weights=asked.weights,
         )
-        fields: stage.Json = {**write_fields(words)}
+        fields: stage.Json = {**write_fields(basic)}
         whole = write_fields(asked)
         settings = {name: value for name, value in whole.items() if value != fields[name]}
         reasons = [stage.notice(reason) for reason in fitting.reasons]
@@ -255,20 +252,20 @@ class LibraryActions:
 
 
 def _is_plain(taken: Taken) -> bool:
-    """Tell whether a file is a picture that says nothing of how it was made."""
+    """Tell whether a file is a picture without a recipe."""
     return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 
 def _held_line(reason: Notice, prompt: str) -> list[str]:
-    """Return the variation that changes the words after held steps, where it only adds some."""
+    """Return the variation that adds words after held steps."""
     if reason.code != "import_hold" or not str(reason.data["words"]).startswith(prompt):
         return []
     return [f"hold {reason.data['hold']}, {str(reason.data['words'])[len(prompt) :].lstrip(', ')}"]
 
 
 def _known_by_pixels(taken: Taken, library: Library) -> Taken:
-    """Find a picture whose text was removed: perhaps the library has its very pixels."""
-    if taken.error is None or taken.error.code != "picture_without_recipe":
+    """Find a picture whose text was removed by its pixels."""
+    if not _is_plain(taken):
         return taken
     try:
         if max(png.read_size(Path(taken.name))) > MAX_SIZE_PX:
@@ -314,19 +311,13 @@ def _answer(
 
 
 def tags_of(library: Library) -> list[stage.Json]:
-    """Return the library's tags, the most used ones, as its script is told of them."""
-    found = library.collections()[:MAX_TAGS_SHOWN]
-    return [{"tag": each.tag, "number": each.num_pictures} for each in found]
-
-
-def _show(snapshot: Snapshot, entry: Entry) -> PageUpdate:
-    lineage = entry.lineage
-    moved = snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
-    return moved.show()
+    """Return the library's most used tags."""
+    tags = library.collections()[:MAX_TAGS_SHOWN]
+    return [{"tag": each.tag, "number": each.num_pictures} for each in tags]
 
 
 def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
-    """Return the pictures that are named, and all that they and the works stand for, each once."""
+    """Return the named pictures, and all that they and the works stand for, each once."""
     works = {alike: None for work in chosen.works for alike in library.alike(work)}
     found = {entry.id: entry for work in works for entry in library.work(work)}
     found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}

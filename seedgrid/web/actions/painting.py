@@ -1,7 +1,7 @@
-"""What happens on each click, key and load: values in, values out. Knows no component.
+"""The actions of clicks, keys and loads: each takes values and returns what changes on the page.
 
 A handler has the studio start a run, or moves to another place in the tree, and shows the page;
-following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
+following.py then streams the run. Runs belong to the engine: a closed tab loses nothing.
 """
 
 from collections.abc import Callable
@@ -38,15 +38,15 @@ from seedgrid.web.state.snapshot import Snapshot
 from seedgrid.web.state.studio_view import offered
 
 NUM_LIVE: Final = 4
-"""Live follows no more pictures than this at a time."""
+"""How many pictures Live paints at most."""
 _AT_ONCE_S: Final = 0.1
-"""How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
+"""How long a click waits, in case the library has all pictures; a grid takes longer."""
 _NOISE_S: Final = 0.02
-"""How much longer it waits for the noise, which comes first of all, to show it with the answer."""
+"""How much longer it waits for the noise, to show it with the answer."""
 
 
 class Handlers(Following):
-    """The page's answers. Safe from any thread: all state is in the page state and the library."""
+    """The page's actions. Safe from any thread: all state is in the page state and the library."""
 
     @reports_errors
     def on_load(
@@ -60,8 +60,8 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Open the page at its address, or where this browser left it.
 
-        `place` is a round or a picture, `link` the query of a link, as far as it is ours. `start`
-        asks for the page before the first grid, `offer` what fills empty settings.
+        `place` is a round or a picture, `link` the query of a link. `start` asks for the page
+        before the first grid, `offer` for the options of the settings.
         """
         snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
         shown = self._arrived(snapshot, place, link, is_start=start)
@@ -82,7 +82,7 @@ class Handlers(Following):
         return (snapshot if is_somewhere and not is_start else snapshot.begun_anew()).show()
 
     def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
-        """Fill in what a link asks for: a click must say that it is wanted."""
+        """Fill in the fields from a link; nothing is painted before a click."""
         empty = snapshot.begun_anew()
         try:
             request = read_link(link)
@@ -101,7 +101,7 @@ class Handlers(Following):
     def start_grid(
         self, snapshot: Snapshot, fields: FormPayload, address: str, *, live: bool = False
     ) -> Run:
-        """Have the studio start what the fields say."""
+        """Have the studio start the grid of the fields."""
         request = read_request(fields)
         prompts = read_prompts(fields, request, self._studio.with_lists)
         num_pictures = len(prompts) * len(request.seeds)
@@ -136,7 +136,7 @@ class Handlers(Following):
     def on_variations(
         self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
-        """Start a round around the picked picture's noise: its words stay as they are."""
+        """Start a round around the picked picture's noise, with the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(around, kept, address, start)
 
@@ -152,7 +152,7 @@ class Handlers(Following):
 
     @reports_errors
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
-        """Make the round on the stage once more, though the library remembers its pictures."""
+        """Paint the round on the stage again, and compare."""
         snapshot = self._snapshots.look(kept, address)
         if snapshot.round is None:
             return PageUpdate()
@@ -161,7 +161,7 @@ class Handlers(Following):
         return self._show_run(snapshot, run)
 
     def stop(self, state: PageState) -> None:
-        """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
+        """Stop this browser's run; its listeners see it end."""
         run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
@@ -169,7 +169,7 @@ class Handlers(Following):
     def on_queue(
         self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
-        """Say what else of this visitor's is painted or waits; stop one of those before."""
+        """Return the visitor's other runs, after stopping one of them, if it is named."""
         snapshot = self._snapshots.look(kept)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
@@ -177,7 +177,7 @@ class Handlers(Following):
         return PageUpdate(queue=snapshot.queue())
 
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
-        """Put a picture into the card; without one, the parent of the round if it has any."""
+        """Put a picture into the card; without an id, the parent of the round, if it has one."""
         return self._show_card(
             kept, lambda snapshot: snapshot.find(picture_id or snapshot.parent_of_stage)
         )
@@ -191,7 +191,7 @@ class Handlers(Following):
 
     @reports_errors
     def on_back(self, kept: Kept) -> PageUpdate:
-        """Go to the round before, with the picture picked that was gone on from."""
+        """Go to the parent's round, with the parent picked."""
         snapshot = self._snapshots.look(kept)
         parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
@@ -209,10 +209,7 @@ class Handlers(Following):
     def advise(
         self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
     ) -> PageUpdate:
-        """Say at the fields what is to know of them before anything is painted.
-
-        And how long four such pictures take: whether Live can follow them.
-        """
+        """Return notices at the fields, and how long four such pictures take, for Live."""
         request = read_what_can_be(fields)
         one = replace(request, prompt="a picture", seeds=(0,))  # Any words take as long.
         try:
@@ -220,8 +217,8 @@ class Handlers(Following):
             took_s = self._studio.took_s(one, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
-        said = [{"field": a.field} | stage.notice(a.notice) for a in advice]
-        return PageUpdate(advice=said, live={"took_s": took_s})
+        notices = [{"field": a.field} | stage.notice(a.notice) for a in advice]
+        return PageUpdate(advice=notices, live={"took_s": took_s})
 
     @reports_errors
     def on_offer(
@@ -229,11 +226,11 @@ class Handlers(Following):
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
         language: Language = ENGLISH,
     ) -> PageUpdate:
-        """Say what the settings offer with a model."""
+        """Return the options of the settings with a model."""
         return PageUpdate(offer=offered(self._studio, model, language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
-        """Put a picture into the card, or say what hinders, which news of a run may cover."""
+        """Put a picture into the card, or show the error, which news of a run may replace."""
         state = read_page_state(kept)
         try:
             snapshot = self._snapshots.of(state)
@@ -244,7 +241,7 @@ class Handlers(Following):
     def _start_from_pick(
         self, around: RoundPayload, kept: object, address: str, start: Callable[..., Run]
     ) -> PageUpdate:
-        """Start a round that goes on from the picked picture, if there is one."""
+        """Start a round from the picked picture, if there is one."""
         snapshot = self._snapshots.look(kept, address)
         picked, options = snapshot.picked(), self._options(snapshot, around, address)
         if picked is None:
@@ -262,7 +259,7 @@ class Handlers(Following):
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
-        """Show the round that has just begun, finished where the library knew its pictures."""
+        """Show the round that has just begun, finished where the library has its pictures."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
@@ -277,14 +274,13 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
 
 
 def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
-    """Look at the place that an address names; None when this library does not have it.
+    """Return the page at a round or a picture, by its id; None when this library lacks it.
 
-    It is a round, or a picture, which is then picked; the browser's own round may still be forming.
+    A picture is then picked; a round may still be painted.
     """
     entry = snapshot.find(place)
     if entry is not None:
-        lineage = entry.lineage
-        return snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+        return snapshot.moved_to(entry)
     if place == snapshot.state.round and (snapshot.round or snapshot.run_on_stage):
         return snapshot
     run = snapshot.run_of(place)
@@ -299,9 +295,6 @@ def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
 
 
 def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
-    """Return what is picked when one comes to a round.
-
-    The last of its pictures that was refined; where none was, the picture that it refines.
-    """
+    """Return the round's picture that was refined last; where none was, the round's parent."""
     refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
     return refined[-1] if refined else shown.parent_id

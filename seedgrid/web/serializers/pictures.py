@@ -1,8 +1,7 @@
-"""One picture, as the scripts of the page are told of it: a cell, a thumbnail, a card, an item.
+"""One picture as JSON for the page: a cell, a thumbnail, a card, an item of the library.
 
-Each says whether the picture's file is gone, so that the page never asks for it, and whether it is
-in the trash. What was changed is told as it was written, noise by its share and seed, in no
-language: the page puts it into words.
+Each says whether the picture's file is lost, so that the page never asks for it, and whether it is
+in the trash. Changes of the noise are given as share and seed: the page puts them into words.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from seedgrid.storage.unpacking import unpacked
 
 Json = dict[str, Any]
 Change = tuple[Recipe, str]
-"""A recipe, and what its lineage says of how it came from its parent's."""
+"""A recipe, and the change of its lineage."""
 
 _SUBTLE_UP_TO: Final = 0.2
-"""Weights between the two on offer were typed, or are those of another release."""
+"""Weights up to this are called subtle."""
 _LONGEST: Final = 60
 
 
 def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> bytes:
-    """A PNG file as a JPEG, or another kind, of no more than so many pixels along a side."""
+    """Return a PNG file as a JPEG, or another kind, of at most `side_px` pixels along a side."""
     with unpacked(path.read_bytes()) as image:
         thumbnail = image.convert("RGB")
     thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
@@ -45,7 +44,7 @@ def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> byte
 
 
 def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """What is known of a picture on the stage before it is there."""
+    """A picture on the stage, before it is finished."""
     return {
         "state": state,
         "seed": recipe.seed,
@@ -78,14 +77,16 @@ def card(
     models: Sequence[str] = (),
     is_spread: bool = False,
 ) -> Json:
-    """The picked picture: its seed, its words against its parent's, the facts of its recipe.
+    """The picked picture: its seed, its words compared with its parent's, its settings.
 
-    `model` is what its model does where nothing is said; None where it is not here. `models` are
-    others that can paint its seed. Where several computers paint, `is_spread`, one asks which.
+    `model` is the card of its model, None where that is not installed. `models` are others that
+    can paint its seed. Where several computers paint, `is_spread`, the card names the device.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
     is_neighbour = is_noise(recipe, entry.lineage.change)
+    names = names_like(recipe.scheduler)
+    schedulers = tuple(name for name in names if model is None or name in model.schedulers)
     return thumb(entry) | {
         "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
@@ -114,18 +115,12 @@ def card(
         "checked": entry.checked,
         "link": link_query(recipe),
         "file": picture_filename(recipe.prompt, recipe.seed, entry.lineage.change),
-        "fours": {} if recipe.upscaler else fours(recipe, _schedulers(recipe, model), models),
+        "fours": {} if recipe.upscaler else fours(recipe, schedulers, models),
     }
 
 
-def _schedulers(recipe: Recipe, model: ModelCard | None) -> tuple[str, ...]:
-    """Name others that its model paints with, as far as one knows."""
-    names = names_like(recipe.scheduler)
-    return tuple(name for name in names if model is None or name in model.schedulers)
-
-
 def _where(passport: Passport) -> str:
-    """Name a device, a processor with its instructions: two of one name may be of two kinds."""
+    """Name a device; a processor with its instruction set, since its name leaves that open."""
     kind = passport.cpu_capability if passport.device == "cpu" else ""
     return one_line(", ".join(filter(None, (passport.device_name, kind))), limit=60)
 
@@ -136,7 +131,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
-    """A picture in the library, or a work by its newest picture; `times` of it are shown as one."""
+    """A picture in the library, or a work by its newest picture; `times` are equal."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
@@ -151,12 +146,12 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
 
 
 def caption(recipe: Recipe, change: str) -> str:
-    """A change as a caption: without the comma that glues it to the prompt; empty for noise."""
+    """A change as a caption, without the comma before it; empty for noise."""
     return "" if is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
 
 
 def mix(recipe: Recipe, change: str) -> Json | None:
-    """The last share of other noise, where that is what was changed."""
+    """The last share of other noise, where that is the change."""
     return shares(recipe)[-1] if is_noise(recipe, change) else None
 
 
@@ -166,14 +161,17 @@ def shares(recipe: Recipe) -> list[Json]:
 
 
 def is_noise(recipe: Recipe, change: str) -> bool:
-    """Tell whether the noise was changed, and nothing else."""
+    """Tell whether the change is of the noise alone."""
     return bool(recipe.noise_mix) and change == describe_mix(recipe)
 
 
 def round_name(
     changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round by what sets it apart from those that went on from the same pictures."""
+    """Name a round by what sets it apart from the others of the same parent.
+
+    `before` are the changes of those that refined the same picture, `tried` all their changes.
+    """
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
     if not changes or frozenset(changes) in before:

@@ -1,7 +1,6 @@
-"""What the scripts of the page are told, as JSON: stage and status line.
+"""The stage and the status line as JSON for the page: pure functions of entries and events.
 
-Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler. One picture alone: pictures.py.
+User text travels as data only and becomes `textContent` in the browser. One picture: pictures.py.
 """
 
 import base64
@@ -36,16 +35,15 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-_SAID_BEFORE: Final = advice.CODES | {"final_tiles"}
-"""Advice, and how a picture will be made: no news once it is there."""
+_SHOWN_BEFORE: Final = advice.CODES | {"final_tiles"}
+"""Notices that were shown before the run ended."""
 
 
 def stage_before_any(
     epoch: int, examples: list[Json], size: tuple[int, int], *, busy: bool
 ) -> Json:
     """The stage before the first grid: with pictures that ship, or four cells of noise."""
-    noise = [{"state": "empty", "seed": seed} for seed in range(4)]
-    cells = examples or noise
+    cells = examples or [{"state": "empty", "seed": seed} for seed in range(4)]
     return {"epoch": epoch, "cells": cells, "size": size, "picked": None, "busy": busy}
 
 
@@ -59,12 +57,8 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
     """The stage while a run goes on, and when it has ended early.
 
-    Args:
-        epoch: Of the page state that is shown.
-        run: What is followed.
-        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; of the noise
-            its preview alone.
-        picked: The picture to ring.
+    `steps` has by cell the `step`, `total` and `preview` (a data URI) of the last step; of the
+    noise its preview alone.
     """
     finished = run.finished
     made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]
@@ -81,10 +75,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
-    """The stage of a live run: what it has painted so far, and nobody has kept.
-
-    A cell without a source keeps its former picture until its own is there.
-    """
+    """The stage of a live run; a cell without a source keeps its former picture until then."""
     finished, missed = run.finished, run.missed
     cells = [
         _asked(job.recipe, job.lineage, "missed" if cell in missed else "live")
@@ -96,17 +87,17 @@ def stage_of_live(epoch: int, run: Run) -> Json:
 
 
 def _source(entry: Entry) -> str:
-    """Where a live picture is: in the library, or in memory, which has no file."""
+    """Return the address of a live picture: in the library, or in memory, where it has no file."""
     return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
 
 
 def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """A cell whose picture is not in the library."""
+    """A cell without a finished picture."""
     return pictures.cell(recipe, lineage, state) | {"recipe": recipe.id}
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
-    """What the status line says after an event of a run."""
+    """The status line after an event of a run."""
     match event:
         case Queued(position=0):
             return say(epoch, "status_next")
@@ -136,11 +127,11 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return _compared(epoch, run)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
-        case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
-            return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
-        case Done() if news := [each for each in run.notices if each.code not in _SAID_BEFORE]:
+        case Done() if unknown := [each for each in run.notices if each.code == "words_unknown"]:
+            return say(epoch, "status_words_unknown", kind="note", words=unknown[0].data["words"])
+        case Done() if news := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
             return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
-        case Done(elapsed_s=0.0):  # Nobody painted: it was there, painted live.
+        case Done(elapsed_s=0.0):  # Live had painted them.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
@@ -156,7 +147,7 @@ def _time(seconds: float) -> str:
 
 
 def say_loading(epoch: int, loading: Loading | Warmth) -> Json:
-    """How far a model's loading is, where that can be said."""
+    """How far a model's loading is, where its size is known."""
     if not loading.total:
         return say(epoch, "status_loading", model=loading.model)
     done, total = (f"{number / 1e9:.1f}" for number in (loading.num_bytes, loading.total))
@@ -188,17 +179,11 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
     """An error for the status line, and for the field it is about."""
     field = field or (error.field if isinstance(error, InputError) else None)
     data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
-    return {
-        "epoch": epoch,
-        "key": f"error_{error.code}",
-        "kind": "error",
-        "field": field,
-        "data": data,
-    }
+    return say(epoch, f"error_{error.code}", kind="error") | {"field": field, "data": data}
 
 
 def note_step(steps: dict[int, Json], event: Event) -> None:
-    """Note what the cells of a noise or a step show now; other events change nothing."""
+    """Update what cells show after an event of the noise or of a step; others change nothing."""
     match event:
         case Noise(cells=cells, previews=previews):
             progress: Json = {}
@@ -217,7 +202,7 @@ def preview_uri(pixels: Pixels) -> str:
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()
-    # Shown many times as large as it is: colours in full, or one would see JPEG's blocks.
+    # It is shown enlarged: without full colour resolution one would see JPEG's blocks.
     image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
 
@@ -243,10 +228,10 @@ def _stage(
 
 
 def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:
-    """Several prompts, each on the same several seeds, or several pictures, each varied alike.
+    """Return the headings where cells form a table, else None.
 
-    Returns:
-        The headings of columns and rows: seeds and prompts, or what was changed and seeds.
+    Its rows are prompts and its columns seeds, or the rows are refined pictures (by their seeds)
+    and the columns their changes.
     """
     is_of_several = len({made.parent_id for _, made in cells}) > 1
     heads: dict[str | None, str] = {}

@@ -1,4 +1,4 @@
-"""make_server: the page's server, a `gradio.Server` with our routes and what stands before them.
+"""make_server: the page's server, a `gradio.Server` with our routes and middleware.
 
     server = make_server(answers, Site(uploads=folder))
     server.launch()
@@ -42,13 +42,13 @@ from seedgrid.web.texts import choose_language
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where and for whom the page stands.
+    """How the page is served.
 
     Attributes:
-        uploads: Where uploads of programs, and copies for them, lie.
-        bounds: What may be uploaded.
-        language: The page's language, whatever the browser says; None leaves it to the browser.
-        host: The name under which it listens; None on a Space, whose proxy looks after that.
+        uploads: The folder of programs' uploads, and of copies for them.
+        bounds: Of uploads.
+        language: The page's language; None leaves it to the browser.
+        host: The name under which it listens; None on a Space, behind a proxy.
     """
 
     uploads: Path
@@ -58,10 +58,10 @@ class Site:
 
 
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
-    """A server whose guard stands before everything else.
+    """A server whose guard runs before everything else.
 
-    Gradio adds layers of its own at launch, in front of those that a server was given before, and
-    one of them lets other sites read answers.
+    Gradio adds middleware at launch, in front of the server's own, and some of it lets other sites
+    read answers.
     """
 
     def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
@@ -69,7 +69,7 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
         self._site = site
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return everything that answers, the guard first."""
+        """Return the application with its middleware, the guard outside."""
         guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
         return SecurityHeaders(Unexpected(guarded), _frames(self._site))
 
@@ -128,7 +128,7 @@ def _page_route(answers: Answers, fixed: str | None, policy: str) -> Route:
 
 
 def _health_route(studio: Studio) -> Route:
-    """Tell supervisors and containers whether this process can paint: 503 when its engine is lost.
+    """Report whether this process can paint, for supervisors: 503 when its engine is lost.
 
     {"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
     """
@@ -136,7 +136,7 @@ def _health_route(studio: Studio) -> Route:
     def healthz(_: Request) -> Response:
         load, warmth = studio.engine.load, studio.engine.warmth
         state = "lent" if is_zero_gpu() else warmth.state
-        said = {
+        report = {
             "status": "lost" if load.is_lost else "ok",
             "version": seedgrid.__version__,
             "engine": "lost" if load.is_lost else "busy" if load.num_waiting else "idle",
@@ -144,22 +144,21 @@ def _health_route(studio: Studio) -> Route:
             "queue": {"waiting": load.num_waiting, "left_s": round(load.left_s, 1)},
             "workers": studio.engine.num_painters,
         }
-        return JSONResponse(said, status_code=503 if load.is_lost else 200, headers=UNCACHED)
+        return JSONResponse(report, status_code=503 if load.is_lost else 200, headers=UNCACHED)
 
     return Route("/healthz", healthz)
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    """Answer where something hinders; by its code, since its words may name a visitor's folder."""
+    """Answer an error by its code, since its sentence may name a visitor's folder."""
     status_code = 503 if isinstance(error, MemoryError) else 409
-    told = as_ours(error)
-    text = f"this cannot be answered now: {told.code}"
+    text = f"this cannot be answered now: {as_ours(error).code}"
     return PlainTextResponse(text, status_code=status_code)
 
 
 async def _refuse_form(_request: Request, error: Exception) -> Response:
-    """Answer what is not of the form that its route takes."""
+    """Answer a request whose body or parameters do not fit its route."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     where = ".".join(str(part)[:40] for part in first.get("loc", ()))
-    said = f"the request cannot be read: {where}: {first.get('msg', '')}"
-    return PlainTextResponse(said.encode("ascii", "replace").decode(), status_code=422)
+    text = f"the request cannot be read: {where}: {first.get('msg', '')}"
+    return PlainTextResponse(text.encode("ascii", "replace").decode(), status_code=422)

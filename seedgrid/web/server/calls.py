@@ -25,21 +25,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from seedgrid.core.text import one_line
 
 MAX_BODY_BYTES: Final = 300_000
-"""Of everything but a file: a long prompt, or the ids of 2,000 pictures."""
+"""Of a request without files: a long prompt, or the ids of 2,000 pictures."""
 MODEL_FILES: Final = "/seedgrid/models/file/"
-"""Where a model's file may come to, of any size: its route looks who asks and what has room."""
+"""Route of a model's file, of any size: the route checks the sender and the free disk."""
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
 LYING_S: Final = 3600.0
-"""Uploads, and copies for programs, stay for so long."""
+"""Uploads, and copies for programs, are kept for so long."""
 _TIDY_S: Final = 60.0
 
 CALLS: Final = re.compile(
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
 )
-"""Where a program's data goes to the framework: as a list of values, or by their names."""
+"""Routes that take a program's values: as a list, or by their names."""
 AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
-"""What a framework could fetch: a scheme of two letters or more, or a place in a network."""
+"""What a framework could fetch: a scheme of two letters or more, or a network path."""
 _MAX_DEPTH: Final = 32
 _ADVICE: Final = "/gradio_api/info says what each endpoint takes"
 _NO_ADDRESS: Final = (
@@ -52,14 +52,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class UploadBounds:
-    """In bytes, of one upload with all its files and of all that lie together; None is no bound."""
+    """In bytes, of one upload request and of all uploads together; None is no bound."""
 
     request: float | None = None
     together: float | None = None
 
 
 class BoundedBody:
-    """Stands before whatever reads a body; uploads lie in `folder`."""
+    """Bounds a body before it is read; uploads are kept in `folder`."""
 
     def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
         self._app = app
@@ -81,12 +81,12 @@ class BoundedBody:
         is_upload = path.rstrip("/") in _UPLOADS
         limit = self._bounds.request if is_upload else MAX_BODY_BYTES
         if limit is not None and length > limit:
-            said = f"the request is too large: more than {limit:,.0f} bytes"
-            return PlainTextResponse(said, status_code=413)
+            text = f"the request is too large: more than {limit:,.0f} bytes"
+            return PlainTextResponse(text, status_code=413)
         together = self._bounds.together
         if is_upload and together is not None and lying(self._folder) + length > together:
-            said = "there is no room for uploads at the moment: try again in some minutes"
-            return PlainTextResponse(said, status_code=507, headers={"Retry-After": "600"})
+            text = "there is no room for uploads at the moment: try again in some minutes"
+            return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
         return None
 
 
@@ -97,14 +97,14 @@ def route_path(scope: Scope) -> str:
 
 
 def body_length(headers: Headers) -> int | None:
-    """Return how long a request says that its body is; None where it does not say."""
+    """Return the length of a request's body by its headers; None where they do not say."""
     length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
     is_number = length.isascii() and length.isdigit() and len(length) < 20
     return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
 def lying(folder: Path, older_than_s: float | None = None) -> int:
-    """Return how many bytes lie in a folder, after deleting what is older than so long."""
+    """Return the size of a folder in bytes, after deleting files older than `older_than_s`."""
     total, now_s = 0, time.time()
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
@@ -122,7 +122,7 @@ def lying(folder: Path, older_than_s: float | None = None) -> int:
 
 
 def every_minute(tidy: Callable[[], object]) -> None:
-    """Tidy up by a timer from now on, whether anybody comes or not."""
+    """Call a function once a minute from now on."""
 
     def repeat() -> None:
         while True:
@@ -133,9 +133,9 @@ def every_minute(tidy: Callable[[], object]) -> None:
 
 
 class ProgramCalls:
-    """Stands behind what bounds a body; uploads lie in `files`.
+    """Checks programs' calls; uploads are kept in `files`.
 
-    `parameters` are the names of what each endpoint takes, by its name, in their order.
+    `parameters` are the names of each endpoint's parameters, by its name, in order.
     """
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
@@ -144,7 +144,7 @@ class ProgramCalls:
         self._parameters = parameters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call; 404, 400 or 422 where it cannot be one."""
+        """Pass a call on; 404, 400 or 422 where it is wrong."""
         path = route_path(scope) if scope["type"] == "http" else ""
         call = CALLS.fullmatch(path)
         is_agent = bool(AGENTS.fullmatch(path)) and scope["method"] == "POST"
@@ -190,7 +190,7 @@ class ProgramCalls:
         return None
 
     def _refusal_of_agent(self, data: object) -> PlainTextResponse | None:
-        """Refuse addresses; a framework takes each text of an agent's for a file."""
+        """Refuse addresses in any text: the framework may take it for a file."""
         if any(_holds_address(each) for each in _arguments(data)):
             return PlainTextResponse(_NO_ADDRESS, status_code=400)
         return self._refusal_of_files(data)
@@ -207,10 +207,9 @@ class ProgramCalls:
 
 
 class Unexpected:
-    """Stands before everything: what is raised all the same is one line of the log, and no more.
+    """Logs an unexpected error as one line, after Starlette has answered.
 
-    Starlette has answered by then; Uvicorn would write what a request holds into the log, with its
-    line ends and escapes.
+    Uvicorn would write parts of the request into the log, with line ends and escapes.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -230,14 +229,14 @@ class Unexpected:
 
 
 async def refuse_call(request: Request, _error: Exception) -> Response:
-    """Answer what our own code or the framework did not expect."""
+    """Answer after an unexpected error."""
     if request.url.path.startswith("/gradio_api/"):
         return PlainTextResponse(f"this cannot be answered; {_ADVICE}", status_code=400)
     return PlainTextResponse("this failed here; the log says why", status_code=500)
 
 
 def lies_in(folder: Path, place: str) -> bool:
-    """Tell whether a text names a place in a folder, and is no address to fetch."""
+    """Tell whether a text is a path inside a folder, and no address to fetch."""
     try:
         return not _ADDRESS.match(place) and Path(place).resolve().is_relative_to(folder)
     except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
@@ -249,12 +248,9 @@ def _no_number(name: str) -> None:
 
 
 def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return where the files of a call are said to lie, also in a text that is JSON itself.
+    """Return the paths and addresses of files in a call, also in a text that is JSON itself.
 
-    The `url` beside a file's path is what the page made of it, and is taken away.
-
-    Raises:
-        RecursionError: It is nested deeper than any call of ours.
+    The `url` beside a file's path is removed. RecursionError: it is nested too deep.
     """
     if depth > _MAX_DEPTH:
         raise RecursionError
@@ -279,7 +275,7 @@ def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401
 
 
 def _arguments(data: object) -> list[object]:
-    """Return what the tools of agents' messages are told."""
+    """Return the arguments of the tools in agents' messages."""
     messages = data if isinstance(data, list) else [data]
     params = [each.get("params") for each in messages if isinstance(each, dict)]
     return [each.get("arguments") for each in params if isinstance(each, dict)]

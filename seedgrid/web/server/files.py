@@ -1,7 +1,7 @@
-"""Pictures by their id, thumbnails, and files that are dropped on the page.
+"""Routes of pictures by their id, thumbnails, and files that are dropped on the page.
 
-Pictures are served as they are on disk, byte for byte, to who has them in their library: an id, or
-the digest of what a picture began from, is a name that a published picture tells everybody.
+Pictures are served byte for byte as they are on disk, from the visitor's own library alone: a
+published picture contains its id, and the digest of the picture that it started from.
 """
 
 import json
@@ -39,7 +39,7 @@ _MAX_STATE: Final = 10_000
 def file_routes(answers: Answers) -> APIRouter:
     """Return the routes of pictures, thumbnails, the opening pictures, and of dropped files."""
     router = APIRouter(prefix="/seedgrid")
-    thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
+    thumbs = FileWork()  # Of its own: a page asks for sixty of them at once.
     libraries = answers.libraries
 
     @router.get("/pictures/{picture_id}.png")
@@ -49,8 +49,8 @@ def file_routes(answers: Answers) -> APIRouter:
             return no_picture()
         headers = FOREVER | HARMLESS
         try:
-            # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
-            # who asks for large ones and does not read them would have us keep them.
+            # In one piece: a FileResponse goes to another thread and back for every 64 KB. Large
+            # ones would stay in memory while a client does not read them.
             if path.stat().st_size <= _IN_ONE_PIECE:
                 return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:
@@ -115,16 +115,16 @@ def file_routes(answers: Answers) -> APIRouter:
 
 
 def _read_state(text: str) -> dict[str, Any]:
-    """Read what a browser keeps; nothing where it is no object."""
+    """Read the page state that a browser sends; an empty one where it is no object."""
     try:
-        told = json.loads(text)
+        state = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    return told if isinstance(told, dict) else {}
+        state = None
+    return state if isinstance(state, dict) else {}
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
-    """Write an upload to the disk, in a folder of its own, under its name without what is odd."""
+    """Write an upload into a folder of its own, under its name without odd characters."""
     name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_LONGEST:].lstrip(".")
     path = folder / str(number) / (name or "file")
     path.parent.mkdir()
@@ -135,11 +135,11 @@ def _keep(folder: Path, file: UploadFile, number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _thumb(path: Path) -> bytes:
-    """A thumbnail, made once: a file is named by the digest of its content."""
+    """A thumbnail, cached: a file is named by the digest of its content."""
     return pictures.small(path, _THUMB_PX, quality=_QUALITY)
 
 
 @lru_cache
 def _opening(path: Path) -> bytes:
-    """A picture that every new visitor is sent: in two thirds of a JPEG's bytes."""
+    """An opening picture, which every new visitor loads: WebP has two thirds of a JPEG's bytes."""
     return pictures.small(path, _OPENING_PX, quality=_QUALITY, kind="WEBP")

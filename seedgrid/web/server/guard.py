@@ -22,13 +22,13 @@ from seedgrid.core.variables import named_hosts
 from seedgrid.web.server.calls import AGENTS, CALLS, lies_in, route_path
 
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
-"""Of what has its content, or 128 random bits, in its address."""
+"""For addresses that hold a digest or a random id."""
 UNCACHED: Final = {"Cache-Control": "no-store"}
 HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
 }
-"""Of files: whatever is in one, it runs nothing and shows nothing else."""
+"""For files: a browser runs nothing that is in one."""
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
@@ -47,16 +47,16 @@ _ALLOWED: Final = (
 
 
 class Guard:
-    """Stands before everything else.
+    """Refuses what is not on the list, before everything else.
 
-    The framework keeps uploads and copies in `files`, and serves no file from elsewhere; `host` is
-    the name under which this page listens, where that is a name.
+    The framework keeps uploads and copies in `files`, and serves no other file; `host` is the name
+    under which this page listens.
     """
 
     def __init__(self, app: ASGIApp, files: Path, host: str | None = None) -> None:
         self._app = app
         self._files = files.resolve()
-        self._hosts = named_hosts() | ({host.lower()} if host else set())
+        self._hosts = named_hosts() | {"localhost"} | ({host.lower()} if host else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is on the list."""
@@ -65,7 +65,7 @@ class Guard:
         elif scope["type"] == "http":
             refusal = self._refusal(scope)
             await (refusal or self._app)(scope, receive, send)
-        # A websocket is nobody's.
+        # There are no websockets.
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers, method, path = Headers(scope=scope), str(scope["method"]), route_path(scope)
@@ -82,9 +82,8 @@ class Guard:
         return None if is_there else PlainTextResponse("there is no such address", status_code=404)
 
     def _is_known(self, name: str) -> bool:
-        if name == "localhost" or name in self._hosts:
-            return True
-        if "SPACE_ID" in os.environ and name.endswith(".hf.space"):
+        is_space = "SPACE_ID" in os.environ and name.endswith(".hf.space")
+        if is_space or name in self._hosts:
             return True
         try:
             ipaddress.ip_address(name)
@@ -108,7 +107,7 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def page_policy(frames: str = "") -> str:
-    """Return the policy of the page; `frames` are who else may show it in a frame."""
+    """Return the policy of the page; `frames` are other sites that may show it in a frame."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -131,10 +130,7 @@ def json_answer(parts: Mapping[str, object]) -> Response:
 
 
 class SecurityHeaders:
-    """Stands before everything else; what an answer says for itself stays.
-
-    But no answer says that another site may read it, as Gradio's would.
-    """
+    """Adds security headers, and takes away Gradio's that let other sites read answers."""
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app

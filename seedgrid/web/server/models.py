@@ -1,7 +1,7 @@
-"""The models panel's addresses: what there is, what is fetched, and what somebody asks to be done.
+"""The routes of the models panel: what is installed, what is fetched, and actions on models.
 
-Nothing of it is sent before the panel is opened. Who asks from another machine may look; on a
-public page one may fetch what its owner lists. Knows no component.
+Requests from another machine may only look; on a public page strangers may fetch what its owner
+lists.
 """
 
 import re
@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse, Response
 
 from seedgrid.core.errors import ModelError, RunError, SeedGridError
 from seedgrid.core.variables import is_public
-from seedgrid.locales import english, locales
 from seedgrid.models.catalogue import FirstModel
 from seedgrid.models.download import Progress, check_room
 from seedgrid.models.hub import host, read_download
@@ -29,7 +28,7 @@ from seedgrid.studio.model_manager import ManagedModel, ModelManager
 from seedgrid.web.server.guard import UNCACHED
 from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.server.who import Asks, Who, is_this_machine
-from seedgrid.web.texts import choose_language
+from seedgrid.web.texts import choose_language, say, sentence
 
 Json = dict[str, Any]
 
@@ -38,32 +37,32 @@ _FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(
 """Where the hub shows one file of a repository, at a revision."""
 
 
-class Asked(BaseModel):
-    """What somebody asks to be done with a model."""
+class ModelAction(BaseModel):
+    """The model that an action is for, and the language of the answer."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
     lang: Annotated[str, StringConstraints(max_length=20)] = "en"
 
 
 def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
-    """Return the addresses: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
+    """Return the routes `models`, `models/ACTION`, and `models/file/NAME` for a dropped file."""
     router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
     @router.get("/models")
-    async def look(who: Asks, lang: str = "", moving: bool = False) -> Response:
+    async def models(who: Asks, lang: str = "", moving: bool = False) -> Response:
         language = choose_language(lang)
         if moving:
             return _answer(
-                {"downloads": [_moving(each, language) for each in manager.downloads.known()]}
+                {"downloads": [_progress(each, language) for each in manager.downloads.known()]}
             )
-        look_into = partial(_told, manager, language, _may_change(who))
+        read = partial(_listed, manager, language, _may_change(who))
         try:
-            return _answer(await file_work.do(who.address, look_into))
+            return _answer(await file_work.do(who.address, read))
         except RunError as error:
             return _answer(_wrong(error, language), 429)
 
     @router.post("/models/{action}")
-    def act(action: str, asked: Asked, who: Asks) -> Response:
+    def act(action: str, asked: ModelAction, who: Asks) -> Response:
         language = choose_language(asked.lang)
         if action not in _ACTIONS:
             return _answer({"said": "there is no such thing to do", "wrong": True}, 404)
@@ -86,29 +85,24 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
             return _answer(_wrong(error, language))
         except ClientDisconnect:
             return _answer({"said": "", "wrong": True}, 400)
-        return _answer({"said": say_later("models_added", language, name=name), "wrong": False})
+        return _answer({"said": say("models_added", language, name=name), "wrong": False})
 
     return router
 
 
-def say_later(key: str, language: str, **data: str) -> str:
-    """Return a word of the panel in a language, filled in."""
-    return (locales()[language].later.get(key) or english().later[key]).format(**data)
-
-
 def _may_change(who: Who) -> bool:
-    """Tell whether somebody sits at this machine: who asks from elsewhere leaves its disk alone."""
+    """Tell whether a request comes from this machine: others leave its disk alone."""
     return not is_public() and is_this_machine(who.host)
 
 
-def _told(manager: ModelManager, language: str, may_change: bool) -> Json:
+def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
     first = [_first(each) for each in manager.first()]
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
         "items": [_item(managed, language) for managed in manager.items()],
         "loras": [_lora(each) for each in manager.loras()],
         "first": first,
-        "downloads": [_moving(each, language) for each in manager.downloads.known()],
+        "downloads": [_progress(each, language) for each in manager.downloads.known()],
     }
 
 
@@ -139,15 +133,9 @@ def _first(model: FirstModel) -> Json:
     return model.model_dump() | shown | sizes
 
 
-def _moving(progress: Progress, language: str) -> Json:
+def _progress(progress: Progress, language: str) -> Json:
     error = None if progress.error is None else sentence(progress.error, language)
     return vars(progress) | {"error": error}
-
-
-def sentence(error: SeedGridError, language: str) -> str:
-    """Return the sentence of an error in a language."""
-    words = locales()[language].errors.get(error.code) or english().errors[error.code]
-    return words.format(**error.data)
 
 
 def _wrong(error: Exception, language: str) -> Json:
@@ -173,7 +161,7 @@ def _act(manager: ModelManager, action: str, name: str, language: str) -> str:
             manager.configure(name)
         case "delete":
             freed = size_text(manager.delete(name))
-            return say_later("models_deleted", language, name=name, size=freed)
+            return say("models_deleted", language, name=name, size=freed)
         case "add":
             return _add(manager, name, language)
     return ""
@@ -186,7 +174,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
         manager.download(hub_id)
         return ""
     added = manager.add_lora(name) if may_be_lora(path) else manager.add(name)
-    return say_later("models_added", language, name=added.id)
+    return say("models_added", language, name=added.id)
 
 
 def hub_name(text: str) -> str:

@@ -32,18 +32,18 @@ from seedgrid.engine import Run
 
 _LOOK_S: Final = 0.2
 NUM_THREADS: Final = 2
-"""A picture may be large: two of them are in memory together."""
+"""So many large pictures may be in memory together."""
 WINDOW_S: Final = 600.0
 _LONG_S: Final = 0.2
-"""Work of so long had a large picture in memory."""
+"""After work of so long, memory of large pictures is given back."""
 STALLED_S: Final = 60.0
-"""Who takes nothing of an answer for so long does not want it."""
+"""A client that reads nothing for so long is disconnected."""
 
 Result = TypeVar("Result")
 
 
 async def begun(start: Callable[[], Run]) -> Run:
-    """Start a run on another thread; it is stopped when nobody waits for it to begin any more."""
+    """Start a run on another thread; it is stopped when this task is cancelled."""
     starting = asyncio.ensure_future(to_thread.run_sync(start))
     try:
         return await asyncio.shield(starting)
@@ -55,7 +55,7 @@ async def begun(start: Callable[[], Run]) -> Run:
 
 
 async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
-    """Tell what happens to a run until it ends; it is stopped when its follower goes before."""
+    """Yield the events of a run until it ends; it is stopped when the caller leaves before."""
     since, has_ended = 0, False
     try:
         with changes_of(run) as changed:
@@ -72,11 +72,11 @@ async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
 
 @contextlib.contextmanager
 def changes_of(run: Run) -> Iterator[asyncio.Event]:
-    """Give what is set at first, and whenever something happened to a run."""
+    """Yield an event that is set whenever something happened to a run."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop may be closed.
             loop.call_soon_threadsafe(changed.set)
 
     run.when_changed(tell)
@@ -87,19 +87,19 @@ def changes_of(run: Run) -> Iterator[asyncio.Event]:
 
 
 class StepWatch(Unwatched):
-    """Follows the steps of what is verified; stops it when nobody looks any more."""
+    """Follows the steps of a verification, and can stop it."""
 
     def __init__(self) -> None:
-        self.stands_at = (0, 0)
+        self.progress = (0, 0)  # step, steps
         self._on_stop: Callable[[], object] = lambda: None
 
     def when_stopped(self, on_stop: Callable[[], object]) -> None:
-        """Call this when it is to be stopped, for what has not begun yet."""
+        """Set a function for `stop`, for work that has not begun yet."""
         self._on_stop = on_stop
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
         """Note which step is done, of how many."""
-        self.stands_at = (number, total)
+        self.progress = (number, total)
 
     def stop(self) -> None:
         """Stop it within a step."""
@@ -110,20 +110,17 @@ class StepWatch(Unwatched):
 async def steps_of(
     future: Future[Result], watch: StepWatch
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Tell how far a task of the engine is, as (step, steps), until it is done.
-
-    It is stopped when its follower goes before that.
-    """
+    """Yield the (step, steps) of a task until it is done; stop it when the caller leaves before."""
     watch.when_stopped(future.cancel)
-    told: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
-    # Whoever asks the future hears of its error; asyncio would log that nobody asked this one.
+    # The caller reads the error from `future`; asyncio would log that nobody read this one.
     waited.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         while not waited.done():
-            if told != watch.stands_at:
-                told = watch.stands_at
-                yield told
+            if last != watch.progress:
+                last = watch.progress
+                yield last
             await asyncio.wait({waited}, timeout=_LOOK_S)
     finally:
         watch.stop()
@@ -131,12 +128,12 @@ async def steps_of(
 
 @dataclass(frozen=True, kw_only=True)
 class FileWorkBounds:
-    """What strangers may have in work; None bounds nothing, as on one's own machine.
+    """Bounds of strangers' work with files; None bounds nothing, as on one's own machine.
 
     Attributes:
-        address: How many pieces of work from one address at once; `together`, from all.
-        window_s: How many seconds of it one address may have in ten minutes.
-        download_bytes: How large the pictures of one download may be.
+        address: How many tasks one address may have at once; `together`, all of them.
+        window_s: How many seconds of work one address may have in ten minutes.
+        download_bytes: The size of the pictures in one download.
         dropped: How many pictures are taken in at once.
     """
 
@@ -148,24 +145,27 @@ class FileWorkBounds:
 
 
 class FileWork:
-    """Used on one event loop, as the page's server is."""
+    """Reads, packs or draws files on few threads of its own; for one event loop.
+
+    So no thread is missing where clicks are answered, and each address gets a share.
+    """
 
     def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
         self._in_work: Counter[str] = Counter()
-        self._done: deque[tuple[float, str, float]] = deque()  # when, for whom, for how long
+        self._done: deque[tuple[float, str, float]] = deque()  # when, address, seconds
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
         return anyio.CapacityLimiter(NUM_THREADS)
 
     async def do(self, address: str, task: Callable[[], Result]) -> Result:
-        """Do a piece of work for somebody."""
+        """Do a task for an address, within the bounds."""
         with self.place(address):
             return await self.run(task, address)
 
     async def run(self, task: Callable[[], Result], address: str = "") -> Result:
-        """Do something on one of the threads for somebody who has a place; it is counted."""
+        """Do something on one of the threads for an address; its processor time is counted."""
         taken_s = 0.0
 
         def timed() -> Result:
@@ -180,13 +180,13 @@ class FileWork:
 
         try:
             return await to_thread.run_sync(timed, limiter=self._threads)
-        finally:  # What is refused in the end costs as much. Noted on the loop, where it is read.
+        finally:  # A failed task costs as much.
             if address:
                 self._done.append((time.monotonic(), address, taken_s))
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Count a piece of work while it lasts.
+        """Count a task while it lasts.
 
         Raises:
             RunError: `files_spent`, `files_busy_here` or `files_busy`.
@@ -206,11 +206,11 @@ class FileWork:
             yield
         finally:
             self._in_work[address] -= 1
-            self._in_work += Counter()  # Forgets whom nothing is done for.
+            self._in_work += Counter()  # Forgets addresses without tasks.
 
 
 class Holding(Response):
-    """An answer that keeps something, a place or a folder, until it was sent or nobody takes it."""
+    """An answer that keeps a place or a folder until it was sent, or the client reads no more."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
         self.status_code, self.background = answer.status_code, None
@@ -219,7 +219,7 @@ class Holding(Response):
         self._kept = kept
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; who takes nothing for a minute gets no more."""
+        """Send it, to a client that reads something every minute."""
 
         async def send_soon(message: Message) -> None:
             with anyio.fail_after(STALLED_S):

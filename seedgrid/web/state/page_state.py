@@ -24,16 +24,10 @@ _MAX_EPOCH: Final = 2**53 - 2**20
 
 
 class PageState(Value):
-    """Which round is on the stage, which picture is picked, which run goes on.
+    """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
-    Attributes:
-        visitor: Who this browser is to the queue; says nothing about the person.
-        work: The tree.
-        round: The round on the stage.
-        picked: The picture in the card: picked on the stage, or the parent of the round there.
-        run: The last run that was started here.
-        epoch: Grows with everything that is shown; in the browser the greatest one wins, so that
-            the last words of a run cannot overwrite what came after it.
+    `visitor` names this browser to the queue; it says nothing about the person. `epoch` grows with
+    every update; the browser shows the greatest, so late news of a run overwrites nothing newer.
     """
 
     visitor: PictureId
@@ -44,27 +38,26 @@ class PageState(Value):
     epoch: Annotated[int, Field(ge=0, le=_MAX_EPOCH)] = 0
 
     def move(self, **changes: str | None) -> PageState:
-        """Return a copy with other ids, to be shown now."""
+        """Return a copy with other ids and a new epoch."""
         epoch = _EPOCHS.after(self.epoch)
         return self.model_copy(update={**changes, "epoch": epoch})
 
     def to_browser(self) -> dict[str, Any]:
-        """Return it as the browser keeps it: who it is, a cookie says."""
+        """Return it as the browser keeps it: without the visitor, whom a cookie names."""
         return self.model_dump(mode="json", exclude={"visitor"})
 
 
 class _Epochs:
-    """Numbers that only grow: with the clock, and past it where it stands still or steps back."""
+    """Numbers that only grow, also where the clock stands still or steps back."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._last = 0
 
     def after(self, epoch: int) -> int:
-        """Return a number above `epoch` and above all that were given before by this process.
+        """Return a number above `epoch` and above all that this process gave before.
 
-        The clock is in it for a program that was started again: pages that are still open have
-        seen its numbers from before. What a browser says moves only that browser's own numbers.
+        It follows the clock, so that pages left open are valid after the program's next start.
         """
         with self._guard:
             self._last = max(self._last + 1, time.time_ns() // 1_000_000)
@@ -75,12 +68,12 @@ _EPOCHS: Final = _Epochs()
 
 
 def next_epoch() -> int:
-    """Return a number above all that were given before."""
+    """Return an epoch above all that were given before."""
     return _EPOCHS.after(0)
 
 
 def read_page_state(kept: object) -> PageState:
-    """Read what a browser kept; a new visitor's state when it is nothing that we wrote."""
+    """Read the state that a browser sends; a new visitor's where it cannot be read."""
     visitor = {"visitor": new_id()}
     try:
         return PageState.model_validate(visitor | kept if isinstance(kept, dict) else visitor)
@@ -93,16 +86,13 @@ class PageUpdate:
     """What changes on the page; None leaves a part as it is.
 
     Attributes:
-        state: Where the browser is then, for those who ask in this process: `place` tells it.
-        keyed: Whether addresses must say who asks, since the browser keeps no cookie.
-        offer: What the settings offer with a model.
-        place: Where the browser is then; told before what is shown there.
-        fields: What the fields shall show, by name, of a dropped picture or a link.
-        advice: What is to know of the fields before anything is painted.
-        library: What the library found, or did to pictures.
-        portable: What portable pictures cost here.
-        queue: What else of this visitor's is painted or waits.
-        live: How a live question was answered, by its number; or how long four pictures take.
+        state: The new page state, for callers in this process; the browser gets it as `place`.
+        keyed: Whether addresses must name the visitor, since the browser keeps no cookie.
+        offer: The options of the settings with a model.
+        fields: Values for the fields, by name, of a dropped picture or a link.
+        advice: Notices at fields, before anything is painted.
+        queue: The visitor's other runs.
+        live: The answer to a live request, by its number; or how long four pictures take.
     """
 
     state: PageState | None = None
@@ -130,18 +120,14 @@ P = ParamSpec("P")
 
 
 def reports_errors(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
-    """Have an action say what hinders it; then nothing else changes on the page.
-
-    A library may refuse at any look: its folder is gone and cannot be made again, its disk is full.
-    """
+    """Answer with an action's error in the status line; nothing else changes on the page."""
 
     @wraps(action)
     def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
         try:
             return action(*args, **kwargs)
-        except (SeedGridError, MemoryError) as met:
-            error = as_ours(met)
+        except (SeedGridError, MemoryError) as error:
             # No older news may cover it.
-            return PageUpdate(status=complain(next_epoch(), error))
+            return PageUpdate(status=complain(next_epoch(), as_ours(error)))
 
     return answer

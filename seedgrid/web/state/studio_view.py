@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seedgrid.core.card import ModelCard, shapes
+from seedgrid.core.card import shapes
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.fields import AUTO, ON_PAGE
 from seedgrid.core.picture import Entry
@@ -30,6 +30,11 @@ def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
     """Return lists as [label, value] pairs, defaults of open fields, suggested words and shapes."""
     card, answers = studio.card(model or None), answers_of(studio, model or None)
     local_choices = {"model": _models(studio.card().ref.id), "device": _devices(studio)}
+    vocabulary = card.vocabulary
+    hints = {
+        kind: [vocabulary.called(word, language) if vocabulary else word for word in words]
+        for kind, words in card.hints.items()
+    }
     lists: dict[str, Any] = {}
     for row in ON_PAGE:
         if row.widget != "choice":
@@ -44,17 +49,8 @@ def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
         "lists": lists,
         "chosen": {"model": card.ref.id},
         "open": {row.name: row.text(answers) for row in ON_PAGE if row.widget == "number"},
-        "hints": _words(card, language),
+        "hints": hints,
         "shapes": [vars(shape) | {"size": shape.text} for shape in shapes(card)],
-    }
-
-
-def _words(card: ModelCard, language: str) -> dict[str, list[str]]:
-    """Return the words to offer, by kind, translated."""
-    vocabulary = card.vocabulary
-    return {
-        kind: [vocabulary.called(word, language) if vocabulary else word for word in words]
-        for kind, words in card.hints.items()
     }
 
 
@@ -65,7 +61,7 @@ def answers_of(studio: Studio, model: str | None) -> Request:
 
 
 def _models(own: str) -> tuple[str, ...]:
-    """Return the names of the models to choose from: of a public page those that it offers."""
+    """Return the names of the models to choose from; on a public page those that it offers."""
     from seedgrid.models import registry
 
     installed = (model.id for model in registry.installed())
@@ -82,12 +78,15 @@ def _devices(studio: Studio) -> tuple[str, ...]:
 
 
 def opening_files() -> tuple[Path, ...]:
-    """Return the pictures' files, in the order of the page."""
+    """Return the files of the opening pictures, in the order of the page."""
     return tuple(sorted((assets_folder() / "opening").glob("*.png")))
 
 
 def opening_cells(studio: Studio) -> list[dict[str, Any]]:
-    """Return the cells of the opening page; none where another model paints."""
+    """Return the opening pictures, for the page before the first grid; none with another model.
+
+    They ship with their recipes; a click takes them into the visitor's library.
+    """
     records = _records()
     try:
         model = studio.card().ref
@@ -117,12 +116,12 @@ def opening_size() -> tuple[int, int]:
 def _records() -> tuple[png.PngRecord, ...]:
     try:
         return tuple(png.read(path) for path in opening_files())
-    except SeedGridError:  # An asset of ours that is damaged is no reason to show no page.
+    except SeedGridError:  # The page opens without a damaged asset too.
         return ()
 
 
 class LockBadge:
-    """What the page says about the lock. Safe from any thread."""
+    """What the page says about the lock, and when the probe runs. Safe from any thread."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -130,7 +129,7 @@ class LockBadge:
         self._probing: Future[ProbeReport | None] | None = None
 
     def of(self, entry: Entry) -> stage.Json:
-        """Say in one sentence what was tested of the lock for this picture, here, and when."""
+        """Return the sentence on what was tested of the lock for this picture, here, and when."""
         if entry.recipe.is_portable:  # Neighbours cannot reach it by definition.
             return {"key": "lock_portable", "data": {}}
         if entry.recipe.upscaler is not None:
@@ -152,7 +151,7 @@ class LockBadge:
         return {"key": key, "data": data}
 
     def consider(self, run: Run) -> None:
-        """Probe what a finished run painted, unless it was probed before."""
+        """Probe the settings of a finished run, unless they were probed before."""
         entry = next(iter(run.finished.values()), None)
         if run.state != "done" or entry is None:
             return

@@ -1,9 +1,7 @@
-"""Whose pictures are whose: one library for the person at this machine, or one a visitor.
+"""Which library a visitor has: the one of this machine, or on a public page one of their own.
 
-On a public page each visitor has a library of their own that is made with their first picture and
-deleted when they have been away for a while; here at home there is one, and it is kept. An id or a
-digest is a name that a published picture tells everybody: it is looked up in the asker's library
-alone.
+A visitor's own library is made with their first picture and deleted when they have been away for a
+while. Published pictures contain ids, so an id is looked up in the visitor's own library alone.
 """
 
 from __future__ import annotations
@@ -28,17 +26,17 @@ from seedgrid.studio import Studio
 
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
-"""Nobody's pictures are deleted for somebody else's before they were left alone so long."""
+"""A library in use within so long is not deleted to make room."""
 
 
 class OneLibrary:
-    """The studio's own library for everybody; opened when it is first needed."""
+    """The studio's own library for everybody."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
-        """Return the library of a visitor, who asks from an address."""
+        """Return the library of a visitor at an address."""
         return self._studio.library
 
     def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
@@ -48,7 +46,7 @@ class OneLibrary:
 
 @dataclass(eq=False)
 class _Visit:
-    """What a visitor has; their library asks before it grows, and tells what it holds."""
+    """A visitor's library: it asks before it grows, and reports its size."""
 
     name: str
     folder: Path
@@ -58,32 +56,31 @@ class _Visit:
     num_bytes: int = 0
 
     def may_grow(self) -> None:
-        """Refuse where all libraries are full, or the visitor has their share."""
+        """Refuse where all libraries are full, or the visitor has used their share."""
         self.owner.admit(self)
 
     def added(self, _picture_ids: Sequence[str], num_bytes: int) -> None:
-        """Count pictures, or what others are begun from."""
+        """Count new files."""
         self.owner.note(self, num_bytes)
 
     def deleted(self, _picture_ids: Sequence[str]) -> None:
-        """Count what is left."""
+        """Count the remaining files."""
         self.num_bytes = sum(size_of(self.folder / name) for name in ("objects", "starts"))
 
 
 class VisitorLibraries:
     """A library for each visitor, in a folder of its own, deleted when they stay away.
 
-    It is made with the visitor's first picture. Where all of them together are too many or too
-    large, those go first that were left alone longest; without any, a new one is refused. Nobody
-    has more than an equal share of the room and more than is left of it, all ids of an address
-    counted as one.
+    Where they are too many or too large together, the one that was used least recently is deleted;
+    a new one is refused when all were used within half an hour. A visitor has at most an equal
+    share of the room, or what is left of it; all ids of an address count as one visitor.
 
     Args:
         folder: Holds the libraries.
         away_s: How long a visitor may be away.
         max_visitors: How many may have pictures at once; None is any number.
         max_bytes: How large all their pictures may be together; None is any size.
-        clock: Seconds; tests have their own.
+        clock: Seconds.
     """
 
     def __init__(
@@ -106,7 +103,7 @@ class VisitorLibraries:
         self._visits: OrderedDict[str, _Visit] = OrderedDict()  # the one used last at the end
 
     def of(self, visitor: str, address: str = "") -> Library:
-        """Return the visitor's library; it costs nothing before their first picture."""
+        """Return the visitor's library; its folder is made with their first picture."""
         with self._lock:
             self.forget_who_is_away()
             visit = self._visits.get(visitor) or self._looking.get(visitor)
@@ -120,7 +117,7 @@ class VisitorLibraries:
             return library
 
     def of_programs(self, address: str) -> Library:
-        """Return a library like a visitor's, bounded and deleted as those are."""
+        """Return the library of the programs at an address, bounded like a visitor's."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
     def forget_who_is_away(self) -> None:
@@ -150,7 +147,7 @@ class VisitorLibraries:
             self._use(visit)
 
     def note(self, visit: _Visit, num_bytes: int) -> None:
-        """Count what a visitor has more."""
+        """Count new files of a visitor."""
         with self._lock:
             self._visits.setdefault(visit.name, visit)
             visit.num_bytes += num_bytes
@@ -162,7 +159,7 @@ class VisitorLibraries:
         for each in self._visits.values():
             sizes[each.address or each.name] += each.num_bytes
         own = sizes[visit.address or visit.name]
-        # One more than there are, so that a visitor who is alone leaves half of it to the next.
+        # One more than there are, so that a single visitor leaves half of it to the next.
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
@@ -187,13 +184,12 @@ class VisitorLibraries:
 
 
 Libraries = OneLibrary | VisitorLibraries
-"""Where the page finds a visitor's library."""
 
 
 def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
     """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone.
 
-    What is in the trash or lost is left out, but not the picture that was asked for.
+    Others that are in the trash or lost are left out.
     """
     try:
         entry = library.get(picture_id)
@@ -202,5 +198,5 @@ def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...
     if scope == "picture":
         return (entry,)
     made = entry.lineage
-    found = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
-    return tuple(e for e in found if e.id == entry.id or not (e.trashed or e.lost))
+    group = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
+    return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))
