@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from seedgrid.core.prompts import read_weights
-from seedgrid.diffusion import word_weights
+from seedgrid.diffusion import words as reading
 
 Plant = Callable[[Any, pytest.MonkeyPatch], None]
 Change = Callable[[torch.Tensor], torch.Tensor]
@@ -322,13 +322,13 @@ def _mean_of_weighted_words(_pipeline: Any, patch: pytest.MonkeyPatch) -> None:
 
     def weighted(pipeline: Any, rows: torch.Tensor, prompts: list[str]) -> torch.Tensor:
         tokens = [
-            word_weights.token_weights(pipeline.tokenizer, read_weights(prompt), rows.shape[1])
+            reading.token_weights(pipeline.tokenizer, read_weights(prompt), rows.shape[1])
             for prompt in prompts
         ]
         changed = rows * torch.tensor(tokens, dtype=rows.dtype)[..., None]
         return changed * (rows.mean() / changed.mean())
 
-    patch.setattr(word_weights, "_weighted", weighted)
+    patch.setattr(reading, "_weighted", weighted)
 
 
 def _tiles_share_statistics(tensor: torch.Tensor) -> torch.Tensor:

@@ -103,7 +103,7 @@ def test_previews_are_made_where_they_are_wanted(sd: Path, tmp_path: Path, wante
         studio.engine.warm(studio.model)
         studio.engine.submit_task(lambda _: None).result()
         assert isinstance(studio.backend, DeferredBackend)
-        backend = studio.backend._painter()
+        backend = studio.backend._painter
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Preview, "__call__", _counting(Preview.__call__, "previews", counts))
             patch.setattr(Preview, "of_noise", _counting(Preview.of_noise, "noises", counts))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from seedgrid.diffusion.determinism import determinism, in_force
+from seedgrid.diffusion.environment import determinism, in_force
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ from seedgrid.core.recipe import Lora, NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.noise_mix import mix_noise
+from seedgrid.diffusion.noise import mix_noise
 
 NAMES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
 FAMILIES = rest_swept(NAMES, ("sd", "flux", "ddpm"))

@@ -17,7 +17,7 @@ from watches import SilentWatch
 from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion import pipeline_cache
+from seedgrid.diffusion import loading
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models import registry
 
@@ -31,7 +31,7 @@ def test_what_cannot_be_imported_is_no_damage_of_the_model(sd: Path) -> None:
     """As where Python leaves docstrings out, of which transformers makes others at its import."""
     family = registry.find(str(sd)).files.family
     with refused(RunError, "library_import", match="requirements"):
-        pipeline_cache._pipeline_class(replace(family, pipeline="ThereIsNoSuchPipeline"))
+        loading._pipeline_class(replace(family, pipeline="ThereIsNoSuchPipeline"))
 
 
 class BuggyWatch(SilentWatch):
@@ -81,6 +81,6 @@ def test_loading_translates_only_what_diffusers_raises(
     def slip(name: str) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(pipeline_cache, "torch_dtype", slip)
+    monkeypatch.setattr(loading, "torch_dtype", slip)
     with pytest.raises(KeyError):
         painter.prepare(recipe, PLACEMENT)

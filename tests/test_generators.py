@@ -14,8 +14,7 @@ from seedgrid.core.errors import RunCancelled
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.seeds import MAX_SEED
 from seedgrid.diffusion.backend import Unwatched
-from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.noise_mix import mix_noise, mixed_noise
+from seedgrid.diffusion.noise import fresh_generators, mix_noise, mixed_noise
 
 SHAPE = (4, 8, 8)
 

@@ -219,8 +219,8 @@ WRITES = {
     "seedgrid/diffusion/process.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
     "seedgrid/diffusion/away/ray_cluster.py": {"os.environ.pop('OMP_NUM_THREADS', None)"},
     "seedgrid/diffusion/away/ray_node.py": {"os.environ.setdefault(name, value)"},  # of SETTINGS
-    "seedgrid/diffusion/quantised.py": {"os.environ['SDNQ_USE_TORCH_COMPILE'] = '0'"},
-    "seedgrid/diffusion/determinism.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
+    "seedgrid/diffusion/loading.py": {"os.environ['SDNQ_USE_TORCH_COMPILE'] = '0'"},
+    "seedgrid/diffusion/environment.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
     "seedgrid/web/launch.py": {
         "os.environ.setdefault('FORWARDED_ALLOW_IPS', trusted_proxies())",
         "os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')",

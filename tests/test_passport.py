@@ -10,8 +10,7 @@ from command import run_python
 
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.determinism import determinism
-from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.environment import current_passport, determinism
 from seedgrid.diffusion.processor import LIMIT_NAMES
 
 CPU = torch.device("cpu")

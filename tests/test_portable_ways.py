@@ -9,8 +9,8 @@ import torch
 
 from seedgrid.portable import contraction, winograd
 from seedgrid.portable.cases import numbers
-from seedgrid.portable.trials import TRIES, Trials
-from seedgrid.portable.weights import WeightCache, make_ready
+from seedgrid.portable.contraction import TRIES, Trials
+from seedgrid.portable.grids import WeightCache, make_ready
 
 
 @pytest.fixture(autouse=True)

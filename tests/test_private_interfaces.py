@@ -12,6 +12,8 @@ import sys
 import diffusers
 import pytest
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+from transformers.modeling_outputs import BaseModelOutput
 
 from seedgrid.diffusion.previews import _unpacked
 from seedgrid.models.families import FAMILIES
@@ -20,7 +22,7 @@ from seedgrid.portable import portable
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_noise_is_drawn_by_a_method_that_names_its_generator(name: str) -> None:
-    """`prepare_latents` is public, its arguments' names are not documented (noise_mix.py)."""
+    """`prepare_latents` is public, its arguments' names are not documented (noise.py)."""
     prepare = getattr(getattr(diffusers, name), "prepare_latents", None)
     if prepare is None:  # Families without latents: their noise cannot be mixed, which is said.
         return
@@ -54,3 +56,11 @@ def test_a_program_ends_after_what_was_registered_for_its_end(
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 3
     assert capfd.readouterr() == ("registered\n", ""), f"Python {sys.version}: atexit"
+
+
+def test_outputs_of_models_are_taken_apart_and_put_together() -> None:
+    """`torch.utils._pytree`, at which transformers and diffusers register their outputs."""
+    output = BaseModelOutput(last_hidden_state=torch.ones(2, 3))
+    leaves, form = tree_flatten(output)
+    assert [each.shape for each in leaves] == [(2, 3)], f"torch {torch.__version__}: pytree"
+    assert isinstance(tree_unflatten(leaves, form), BaseModelOutput)

@@ -29,7 +29,7 @@ from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion import process
 from seedgrid.diffusion.process import SPIN_COUNT
 
-DeferredBackend()._painter()
+DeferredBackend()._painter
 after = dict(os.environ), gc.get_threshold()
 changed = sorted(name for name in after[0] if before[0].get(name) != after[0][name])
 names = ("gc.disable", "gc.freeze", "mallopt")

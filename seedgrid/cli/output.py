@@ -144,9 +144,8 @@ class RunProgress:
         match event:
             case Queued(position=position) if position:
                 self.what = f"waiting, {position} before"
-            case Loading(model=model, num_bytes=num_bytes, total=total):
-                known = f", {num_bytes / 1e9:.1f} of {total / 1e9:.1f} GB" if total else ""
-                self.what = f"loading {model}{known}"
+            case Loading(model=model):
+                self.what = f"loading {model}"
             case Started() | Finished():
                 if isinstance(event, Finished):
                     self._num_finished += 1

@@ -20,16 +20,9 @@ class Queued:
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """The model is being loaded; the first run after the start waits for it.
-
-    Attributes:
-        num_bytes: Of a large model, told again and again: how much of it is in memory.
-        total: How much it will be; 0 where nobody can say.
-    """
+    """The model is being loaded; the first run after the start waits for it."""
 
     model: str
-    num_bytes: int = 0
-    total: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

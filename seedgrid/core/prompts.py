@@ -2,7 +2,7 @@ r"""Prompts: a base and its variations, the LoRAs that it names, and the weights
 
 Weights are written as in AUTOMATIC1111: `(word)` counts 1.1 times, `((word))` 1.1 times that,
 `[word]` the 1.1th part, `(word:1.3)` 1.3 times; `\( ` is a bracket. What is left open counts to the
-end. Text in, text out: what a weight does to a picture is `diffusion/word_weights.py`.
+end. Text in, text out: what a weight does to a picture is `diffusion/words.py`.
 
     >>> append("a red fox", ", artsy"), append("a red fox", "at night")
     ('a red fox, artsy', 'a red fox at night')

@@ -1,13 +1,10 @@
-"""The Backend protocol: what the engine needs of whatever paints, nothing more.
-
-Importing this needs no torch. `fake.FakeBackend` and `diffusion.DiffusersBackend` fulfil it.
-"""
+"""The Backend protocol: what the engine needs of a painter, nothing more. Needs no torch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import Any, Final, Literal, Protocol, cast, get_args, runtime_checkable
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
@@ -22,12 +19,13 @@ ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cu
 """What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
 
 Outcome = Pixels | RunError
-"""A picture, RGB, shape (height, width, 3), uint8; or why the model gave none."""
+"""A picture, RGB, shape (height, width, 3), uint8; or why there is none."""
+
 DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
-"""Where a model can compute, the first there is before the next."""
+"""Where a model can compute, in order of preference."""
 
 PreviewMaker = Callable[[], tuple[Pixels, ...]]
-"""Gives one small RGB picture a recipe, in order."""
+"""Returns one small RGB picture a recipe, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +33,14 @@ class Placement:
     """Where and how to compute: it may change bits, so it is in the passport, not in the recipe.
 
     Attributes:
-        device: `"auto"` (cuda, xpu, mps, cpu, the first there is), or `"cpu"`, `"cuda:1"`, …
+        device: `"auto"` (the first of `DEVICE_KINDS` that is there), or `"cpu"`, `"cuda:1"`, …
         threads: Threads of one operation; None is torch's own choice. The engine rounds down to a
             power of two, which the lock needs; only verifying takes a picture's own number.
-        previews: Whether to hand small pictures to `Watch.step`.
-        switches: Torch's switches to set beforehand, as a passport names them, for verifying;
-            the recipe's determinism level comes after them.
-        decoder: The hub id of a tiny decoder in place of the model's own, for pictures that are
-            shown and never kept; empty for the model's own.
+        previews: Whether `Watch.step` is given small pictures.
+        switches: Torch's switches to set, as a passport names them, for verifying; the recipe's
+            determinism level is set after them.
+        decoder: The hub id of a tiny decoder in place of the model's own, for live pictures; empty
+            for the model's own.
     """
 
     device: str = "auto"
@@ -58,7 +56,7 @@ class Placement:
 
 
 def even_threads(available: int) -> int:
-    """Return the greatest power of two that is not more than what is available.
+    """Return the greatest power of two up to a number of threads.
 
     Element-wise work is cut into one part a thread, and the end of a part that does not fill the
     processor's vectors is rounded otherwise. Three or six threads cut four pictures in different
@@ -67,8 +65,8 @@ def even_threads(available: int) -> int:
     return 1 << (available.bit_length() - 1)
 
 
-LoadWatch = Callable[[int, int], None]
-"""Is told how many bytes of how many a model has in memory; what it raises stops the loading."""
+LoadWatch = Callable[[], None]
+"""Called before each part of a model that is loaded; what it raises stops the loading."""
 
 
 class Watch(Protocol):
@@ -76,43 +74,30 @@ class Watch(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """True as soon as the batch should stop; asked at every step."""
+        """Whether the batch should stop; read at every step."""
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Tell that the batch begins, with nothing but noise."""
+        """Report that the batch begins, with nothing but noise."""
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Tell that step `number` of `total` is done.
-
-        Args:
-            number: From 1.
-            total: The steps of the batch.
-            previews: Gives one small RGB picture a recipe, in order; costs time when called.
-        """
+        """Report that step `number`, from 1, of `total` is done; calling `previews` costs time."""
 
     def tile(self, number: int, total: int) -> None:
-        """Tell that tile `number` of `total` is decoded now, of pictures decoded in tiles."""
+        """Report that tile `number` of `total` is decoded now, of pictures decoded in tiles."""
 
     def freed(self) -> None:
-        """Tell that memory was full: all else was given back, and the batch begins anew."""
+        """Report that memory was full: other models were freed, and the batch begins anew."""
 
 
 class Unwatched:
-    """A watch that nobody follows: it stops nothing until `cancelled` is set."""
+    """A watch that does nothing; it stops the batch once `cancelled` is set."""
 
     cancelled = False
 
-    def noise(self, previews: PreviewMaker) -> None:
+    def noise(self, *_: Any, **__: Any) -> None:
         """Do nothing."""
 
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Do nothing."""
-
-    def tile(self, number: int, total: int) -> None:
-        """Do nothing."""
-
-    def freed(self) -> None:
-        """Do nothing."""
+    step = tile = freed = noise
 
 
 class Backend(Protocol):
@@ -128,17 +113,17 @@ class Backend(Protocol):
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Load what the recipe needs, refuse what it cannot be, and say under which passport.
+        """Load what the recipe needs, check its settings, and return the passport it would have.
 
         Args:
-            recipe: One that will be painted; it speaks for all of its `batch_key`.
+            recipe: Stands for all recipes of its `batch_key`.
             placement: Where and how.
-            watch: Told of a large model while it is loaded, where it is loaded in this process.
+            watch: Called while a model is loaded in this process.
 
         Raises:
             RunCancelled: What `watch` raises comes out.
-            InputError: The model cannot do what the recipe asks for.
-            RunError: `portable_wrong_here`: portable arithmetic is not what it should be here.
+            InputError: The model has no such settings.
+            RunError: `portable_wrong_here`: portable arithmetic gives other bits on this machine.
             ModelError: The weights are not those that the recipe names.
             DeviceError: The device is not there.
         """
@@ -152,23 +137,23 @@ class Backend(Protocol):
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells.
 
         Args:
-            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats. Only
-                `prepare` looks whether they can be painted at all.
+            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats. Their
+                settings are checked by `prepare` only.
             placement: Where and how.
-            watch: Told of each step, and asked whether to stop.
+            watch: Follows the steps and stops them.
 
         Returns:
-            One picture a recipe; for one that came to nothing (`picture_nan`,
-            `picture_withheld`) its error, which costs its neighbours nothing.
+            One picture a recipe, or its error (`picture_nan`, `picture_withheld`), which does not
+            affect its neighbours.
 
         Raises:
             RunCancelled: `watch.cancelled` became true.
-            RunError: No picture at all can come out: out of memory, settings that the model
-                refuses; with advice.
+            RunError: The whole batch failed: out of memory, settings that the model refuses; with
+                advice.
         """
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test whether the lock holds for recipes like this one; None where nothing can tell.
+        """Test whether the lock holds for recipes like this one; None where it cannot be tested.
 
         Raises:
             RunCancelled: `watch.cancelled` became true.
@@ -178,20 +163,17 @@ class Backend(Protocol):
         """
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Return what a trial found of portable arithmetic where a recipe would be painted.
-
-        It takes some seconds and is remembered by passport.
-        """
+        """Try portable arithmetic where a recipe would be painted; remembered by passport."""
 
     def close(self) -> None:
-        """Let go of models and memory."""
+        """Free models and memory."""
 
 
 @runtime_checkable
 class ManyPainters(Protocol):
-    """A backend that knows several, which paint at the same time: a cluster's workers.
+    """Several backends that paint at the same time: a cluster's workers.
 
-    A painter raises `RunError("worker_lost")` when it is gone; who was given it closes it.
+    A painter that is gone raises `RunError("worker_lost")`; the engine closes it.
     """
 
     def card(self, model: str | None) -> ModelCard:
@@ -200,20 +182,17 @@ class ManyPainters(Protocol):
     def begin(
         self, on_join: Callable[[str, Backend], None], on_leave: Callable[[str], None]
     ) -> None:
-        """Tell from now on who joins, by a name that is never used again, and who leaves."""
+        """Call back when painters join, each by a name of its own, and when they leave."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all painters."""
 
 
 MAX_THREADS: Final = 256
 
 
 def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
-    """Return the placement under which a passport was made.
-
-    What the passport does not know, or knows wrongly, is as usual.
-    """
+    """Return a passport's placement; what the passport lacks, or has wrong, is the default."""
     threads = passport.threads if 0 < passport.threads <= MAX_THREADS else None
     offload = passport.offload if passport.offload in get_args(Offload) else "none"
     attention = passport.attention.partition(" ")[0]

@@ -1,12 +1,12 @@
 """Which device computes, and how a model is placed on it, also one that is too big for it.
 
-What was asked for is what is used: a device that is not there is an error that lists those that
-are, never a fallback. Knows nothing of recipes; diffusers' pipelines are only told where to go.
+A device that is not there is an error that lists those that are, never a fallback. Knows nothing
+of recipes.
 
     pick_device("auto")   # cuda → xpu → mps → cpu, the first there is
 """
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -17,38 +17,33 @@ from seedgrid.diffusion.backend import DEVICE_KINDS, Offload, Placement
 
 def available_devices() -> tuple[str, ...]:
     """Return this machine's devices in order of preference, for example `("cuda:0", "cpu")`."""
-    found: list[str] = []
-    for kind in DEVICE_KINDS:
-        found += [f"{kind}:{index}" for index in range(_count(kind))] if kind != "cpu" else ["cpu"]
-    return tuple("mps" if name == "mps:0" else name for name in found)
+    names = (f"{kind}:{index}" for kind in DEVICE_KINDS for index in range(_count(kind)))
+    return tuple({"mps:0": "mps", "cpu:0": "cpu"}.get(name, name) for name in names)
 
 
 def pick_device(device: str) -> torch.device:
-    """Return the device asked for, or the best there is for `"auto"`.
+    """Return the device of a name as `"cpu"`, `"cuda"` or `"cuda:1"`; the best one for `"auto"`.
 
-    Args:
-        device: `"auto"`, `"cpu"`, `"cuda"`, `"cuda:1"`, `"mps"`, `"xpu"`, …
+    Raises:
+        DeviceError: `device_missing`.
     """
-    there = available_devices()
-    if device == "auto":
-        return torch.device(there[0])
-    for name in there:
-        if device in (name, name.partition(":")[0]):
+    names = available_devices()
+    for name in names:
+        if device in ("auto", name, name.partition(":")[0]):
             return torch.device(name)
-    raise DeviceError("device_missing", value=device[:80], choices=", ".join(there))
+    raise DeviceError("device_missing", value=device[:80], choices=", ".join(names))
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
     """Return torch's own object for the name of a number format."""
-    found: torch.dtype = getattr(torch, dtype.removeprefix("int8-"))
-    return found
+    return cast("torch.dtype", getattr(torch, dtype.removeprefix("int8-")))
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
-    """Move a diffusers pipeline to its device, in the memory layout and parts asked for.
+    """Move a diffusers pipeline to its device, with the placement's memory layout and offloading.
 
     Raises:
-        DeviceError: `offload_needs_gpu` when offloading is asked for on a CPU.
+        DeviceError: `offload_needs_gpu`: there is nothing to offload from on a CPU.
     """
     if placement.channels_last:
         for name in ("unet", "vae"):
@@ -65,7 +60,7 @@ def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
 
 
 def empty_cache() -> None:
-    """Give memory that torch keeps for later back to the device."""
+    """Return memory that torch keeps for later to the device."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     if _count("xpu"):
@@ -97,4 +92,4 @@ def _count(kind: str) -> int:
         return torch.cuda.device_count() if torch.cuda.is_available() else 0
     if kind == "xpu":
         return torch.xpu.device_count() if torch.xpu.is_available() else 0
-    return int(torch.backends.mps.is_available())
+    return int(kind == "cpu" or torch.backends.mps.is_available())

@@ -1,6 +1,6 @@
 """DiffusersBackend: paint one locked batch of exactly W cells.
 
-What a neighbour says or draws cannot reach a picture: only the width of the batch can, and that is
+A neighbour's words and noise cannot reach a picture: only the width of the batch can, and that is
 always W. Knows nothing of runs, libraries or screens.
 
     backend = DiffusersBackend()
@@ -23,21 +23,15 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
-from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import empty_cache, pick_device
-from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.foreign_errors import Result, within_memory
+from seedgrid.diffusion.environment import computing, current_passport
+from seedgrid.diffusion.libraries import Result, within_memory
+from seedgrid.diffusion.loading import quantiser_of
 from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, TinyDecoders
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
-from seedgrid.diffusion.probe_results import (
-    ProbeReport,
-    advise,
-    keep_report,
-    recall_report,
-)
-from seedgrid.diffusion.quantised import quantiser_of
+from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
 from seedgrid.diffusion.way import Guide, Way
 from seedgrid.models import registry
@@ -49,7 +43,7 @@ class DiffusersBackend:
     """The backend that paints with diffusers. See `Backend` for what each method promises.
 
     Args:
-        free_memory: Lets go of this and whatever else is held, when memory is full.
+        free_memory: Called when memory is full: frees all models, not only those of this backend.
     """
 
     def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
@@ -67,7 +61,7 @@ class DiffusersBackend:
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Load what the recipe needs and say under which passport it would be computed."""
+        """Load what the recipe needs, and return the passport it would have."""
         return self._within_memory(
             lambda: self._prepare(recipe, placement, watch), recipe, placement, Unwatched()
         )
@@ -89,8 +83,8 @@ class DiffusersBackend:
         return tuple(outcome for outcome, _ in painted)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
-        recipe = recipe.model_copy(update=FREE)  # What it follows is other rows of other batches.
+        """Test the lock for recipes like this one; remembered by passport."""
+        recipe = recipe.model_copy(update=FREE)  # Parents are painted in other batches.
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -103,13 +97,13 @@ class DiffusersBackend:
         return report
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Return what a trial found of portable arithmetic where a recipe would be painted."""
+        """Try portable arithmetic where a recipe would be painted; remembered by passport."""
         with computing(recipe, placement):
             device = self._pipelines.get(recipe, placement).device
             return try_portable(device, current_passport(device, placement))
 
     def close(self) -> None:
-        """Let go of models and memory."""
+        """Free models and memory."""
         self._pipelines.clear()
         self._text_cache = TextCache()
         self._ways = WayMemory()
@@ -118,7 +112,7 @@ class DiffusersBackend:
         empty_cache()
 
     def load(self, recipe: Recipe, placement: Placement) -> Any:
-        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures."""
+        """Return the diffusers pipeline that paints a recipe; changing it changes pictures."""
         with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
@@ -142,7 +136,7 @@ class DiffusersBackend:
         is_followed: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Way], ...]:
-        """Paint a batch, what it follows before it, and remember its ways."""
+        """Paint missing parents, then a batch, and keep its ways."""
         first = recipes[0]
         ways, part = self._parents_ways(recipes, placement, watch)
         most = math.inf if halt_steps or is_followed else max_bytes()
@@ -152,21 +146,18 @@ class DiffusersBackend:
             passport = _passport(first, loaded, placement)
             part.noise(lambda: loaded.preview.of_noise(recipes))
             contexts = self._contexts(first, passport, loaded.device, placement.decoder)
-            found = paint_batch(recipes, loaded, part, contexts, guide)
-        for recipe, (outcome, way) in zip(recipes, found, strict=True):
+            painted = paint_batch(recipes, loaded, part, contexts, guide)
+        for recipe, (outcome, way) in zip(recipes, painted, strict=True):
             if not isinstance(outcome, RunError) and not placement.decoder:
                 way.pixels = outcome
             if way.outputs and (halt_steps or way.pixels is not None):
                 self._ways.keep(recipe.id + passport.digest, way)
-        return found
+        return painted
 
     def _parents_ways(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[dict[str, Way], Watch]:
-        """Return the ways of what recipes follow; what is not remembered is painted first.
-
-        And what the batch is to tell of its steps, which come after those.
-        """
+        """Return the ways of recipes' parents, painting missing ones, and a watch for the batch."""
         if not any(recipe.parent for recipe in recipes):
             return {}, watch
 
@@ -199,7 +190,7 @@ class DiffusersBackend:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            # Without shortcuts: the probe wants every row computed.
+            # Without shortcuts: the probe needs every row computed.
             def compute(
                 recipes: Sequence[Recipe], own: int, watching: CallContext
             ) -> list[torch.Tensor]:
@@ -212,24 +203,22 @@ class DiffusersBackend:
     def _contexts(
         self, recipe: Recipe, passport: Passport, device: torch.device, decoder: str
     ) -> list[CallContext]:
-        """Return quicker ways to the same bits, with all that may change those bits named.
-
-        And before them, where one is asked for, another decoder.
-        """
-        if recipe.is_portable:  # They were compared bit for bit with torch's own arithmetic only.
+        """Return the shortcuts, keyed by all that may change bits, behind a tiny decoder if any."""
+        if recipe.is_portable:  # Shortcuts were compared with torch's own arithmetic only.
             return []
         loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
         context = (
             f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}|{decoder}"
         )
-        ways = (self._text_cache.used_by, self._decoding.used_by)
-        shortcuts: list[CallContext] = [partial(way, context=context) for way in ways]
-        if not decoder:
-            return shortcuts
-        return [partial(self._tiny_decoders.used_by, name=decoder, device=device), *shortcuts]
+        contexts: list[CallContext] = []
+        if decoder:
+            contexts.append(partial(self._tiny_decoders.used_by, name=decoder, device=device))
+        contexts.append(partial(self._text_cache.used_by, context=context))
+        contexts.append(partial(self._decoding.used_by, context=context))
+        return contexts
 
 
 def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
-    """Return the passport of what is painted now, with the libraries that only some need."""
+    """Return the passport of what is painted now."""
     quantiser = quantiser_of(recipe, loaded.files)
     return current_passport(loaded.device, placement, bool(recipe.loras), quantiser)

@@ -1,32 +1,240 @@
-"""Fill in a Passport: all that was measured to change bits, as it is in force at this moment.
+"""The environment of a computation: set as a recipe and a placement say, described by a passport.
 
-Call it inside the determinism context and with the thread count in place, or it describes another
-computation. What each field changed is measured in docs/log.md. Knows nothing of recipes' words.
+The determinism levels set torch's switches and put every one of them back. `off` touches nothing.
+`seeded` turns off what may change from run to run or rounds more coarsely: cuDNN's autotuning and
+TensorFloat-32. `strict` also demands deterministic algorithms and the workspace that makes cuBLAS
+deterministic; an operation that has no deterministic form then fails rather than differ. Seeds are
+honoured at every level. diffusers' own `enable_full_determinism` sets much of this for good, and
+its `disable` twin restores only a part.
+
+    with computing(recipe, placement):
+        passport = current_passport(device, placement)
 """
 
 import os
 import platform
-from functools import cache
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import seedgrid
-from seedgrid.core.recipe import Passport
-from seedgrid.diffusion import determinism, processor
-from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.processor import processor_name
+from seedgrid.core.errors import DeviceError, InputError
+from seedgrid.core.recipe import Determinism, Passport, Recipe
+from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, even_threads
+from seedgrid.diffusion.processor import limits_in_force, processor_name
 
 # Libraries read them once, at their start; what is set later is not in force.
-_LIMITS_AT_START: Final = processor.limits_in_force(os.environ)
+_LIMITS_AT_START: Final = limits_in_force(os.environ)
+
+CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
+CUBLAS_VALUE: Final = ":16:8"
+_DETERMINISTIC_CUBLAS: Final = (":16:8", ":4096:8")
+_PRECISIONS: Final = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
+_SEEDED: Final[dict[str, Any]] = {
+    # A recipe names its number format; autocast that a script around us has turned on does not.
+    "autocast_cpu": False,
+    "autocast_cuda": False,
+    "cudnn_benchmark": False,
+    "float32_matmul_precision": "highest",
+    "cudnn_tf32": False,
+    "matmul_precision": "ieee",
+    "cudnn_conv_precision": "ieee",
+    "cudnn_rnn_precision": "ieee",
+    "onednn_matmul_precision": "ieee",
+    "onednn_conv_precision": "ieee",
+}
+_LEVELS: Final[dict[Determinism, dict[str, Any]]] = {
+    "off": {},
+    "seeded": _SEEDED,
+    "strict": _SEEDED
+    | {
+        "cudnn_deterministic": True,
+        "deterministic_algorithms": 2,  # 0 off, 1 warn, 2 raise
+        "fill_uninitialized_memory": True,
+    },
+}
+_KERNELS: Final = {
+    "math": SDPBackend.MATH,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+
+_Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
+"""How one of torch's global switches is read, and how it is set."""
+
+
+@contextmanager
+def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
+    """Compute in the block as a recipe and a placement say: switches, attention, threads.
+
+    Raises:
+        InputError: `attention_unknown`.
+        DeviceError: As `determinism`.
+    """
+    if placement.attention not in ATTENTION_NAMES:
+        choices = ", ".join(ATTENTION_NAMES)
+        raise InputError(
+            "attention_unknown", field="attention", value=placement.attention, choices=choices
+        )
+    kernel = _KERNELS.get(placement.attention)
+    threads = torch.get_num_threads()
+    with ExitStack() as stack:
+        stack.enter_context(_restored(dict(placement.switches)))
+        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
+        if kernel is not None:
+            stack.enter_context(sdpa_kernel(kernel))
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(placement.threads or even_threads(threads))
+        yield
+
+
+@contextmanager
+def determinism(level: Determinism) -> Iterator[None]:
+    """Hold torch's switches at a level; afterwards each is what it was before.
+
+    Raises:
+        DeviceError: `cublas_too_late`: `strict` on a GPU, but CUDA was started before without the
+            workspace setting that `strict` needs.
+    """
+    if level == "strict":
+        _prepare_cublas()
+    with _held(_LEVELS[level]):
+        yield
+
+
+@contextmanager
+def _restored(texts: Mapping[str, str]) -> Iterator[None]:
+    """Set switches to values that `in_force` returned once; unknown ones are left out."""
+    now = {name: read() for name, (read, _) in _switches().items() if name in texts}
+    with _held({name: _parsed(texts[name], like=value) for name, value in now.items()}):
+        yield
+
+
+@contextmanager
+def _held(values: Mapping[str, Any]) -> Iterator[None]:
+    """Set switches by their names, and put them back; None leaves one as it is."""
+    switches = {name: switch for name, switch in _switches().items() if name in values}
+    before = {name: read() for name, (read, _) in switches.items()}
+    try:
+        for name, (_, write) in switches.items():
+            if values[name] is not None:
+                write(values[name])
+        yield
+    finally:
+        for name, (_, write) in switches.items():
+            if before[name] is not None:
+                write(before[name])
+
+
+def _parsed(text: str, *, like: object) -> Any:
+    """Return a switch's value from its text; its present value if the text is no such value."""
+    if isinstance(like, bool):
+        return {"true": True, "false": False}.get(text, like)
+    if isinstance(like, int):
+        return int(text) if text in {"0", "1", "2"} else like
+    return text if text in _PRECISIONS else like
+
+
+def in_force() -> dict[str, str]:
+    """Return every switch as it is now; with CUDA, also what cuBLAS was started with."""
+    states = {name: str(read()).lower() for name, (read, _) in _switches().items()}
+    if torch.cuda.is_available():
+        states["cublas_workspace"] = os.environ.get(CUBLAS_VARIABLE, "not set")
+    return states
+
+
+def _prepare_cublas() -> None:
+    """Set the workspace of cuBLAS that deterministic algorithms need, if it is not too late.
+
+    cuBLAS reads it once, when CUDA starts, so it belongs to the process and is not put back.
+    """
+    if not torch.cuda.is_available() or os.environ.get(CUBLAS_VARIABLE) in _DETERMINISTIC_CUBLAS:
+        return
+    if torch.cuda.is_initialized():
+        raise DeviceError("cublas_too_late", value=os.environ.get(CUBLAS_VARIABLE, "not set"))
+    os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE
+
+
+def _switches() -> dict[str, _Switch]:
+    """Return the switches by name; of float32's precision the older names before the newer.
+
+    torch 2.9 and newer have `fp32_precision` for each backend and operation, and raise when the
+    older names are read while the two contradict each other; so both are set, and put back, in
+    this order, because setting an older one also sets the newer.
+    """
+    backends: Any = torch.backends
+    read_tf32, write_tf32 = _attribute(backends.cudnn, "allow_tf32")
+    switches: dict[str, _Switch] = {
+        "deterministic_algorithms": (
+            torch.get_deterministic_debug_mode,
+            torch.set_deterministic_debug_mode,
+        ),
+        "fill_uninitialized_memory": _attribute(
+            torch.utils.deterministic, "fill_uninitialized_memory"
+        ),
+        # These choose other code: oneDNN or torch's own kernels, autocast to another format.
+        "onednn": _attribute(backends.mkldnn, "enabled"),
+        **{
+            f"autocast_{device}": (
+                partial(torch.is_autocast_enabled, device),
+                partial(torch.set_autocast_enabled, device),
+            )
+            for device in ("cpu", "cuda")
+        },
+        "cudnn_benchmark": _attribute(backends.cudnn, "benchmark"),
+        "cudnn_deterministic": _attribute(backends.cudnn, "deterministic"),
+        "float32_matmul_precision": (
+            _quietly(torch.get_float32_matmul_precision),
+            _quietly(torch.set_float32_matmul_precision),
+        ),
+        "cudnn_tf32": (_quietly(read_tf32), _quietly(write_tf32)),
+    }
+    if not hasattr(backends.cudnn, "conv"):
+        return switches
+    newer = {
+        "matmul_precision": backends.cuda.matmul,
+        "cudnn_conv_precision": backends.cudnn.conv,
+        "cudnn_rnn_precision": backends.cudnn.rnn,
+        "onednn_matmul_precision": backends.mkldnn.matmul,
+        "onednn_conv_precision": backends.mkldnn.conv,
+    }
+    return switches | {name: _attribute(owner, "fp32_precision") for name, owner in newer.items()}
+
+
+def _attribute(owner: Any, name: str) -> _Switch:
+    return partial(getattr, owner, name), partial(setattr, owner, name)
+
+
+def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Call an older name of torch's, deprecated in 2.9; None where it contradicts the newer."""
+
+    def quiet(*values: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return call(*values)
+            except RuntimeError:
+                return None
+
+    return quiet
 
 
 def current_passport(
     device: torch.device, placement: Placement, has_loras: bool = False, quantiser: str = ""
 ) -> Passport:
-    """Describe the computation that would run now; with libraries that only some pictures need."""
-    switches = determinism.in_force()
+    """Describe the computation that would run now: all that was measured to change bits.
+
+    Call it inside `computing`, or it describes another computation. `quantiser` is the library that
+    keeps weights in fewer bits. What each field changed is measured in docs/log.md.
+    """
+    switches = in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")
     passport = Passport(
@@ -36,7 +244,7 @@ def current_passport(
         diffusers=_version_of("diffusers"),
         transformers=_version_of("transformers"),
         device=str(device),
-        device_name=device_name(device),
+        device_name=_device_name(device),
         driver=_driver(device),
         cpu_capability=torch.backends.cpu.get_cpu_capability(),
         instruction_limits=_LIMITS_AT_START,
@@ -54,7 +262,7 @@ def current_passport(
     return passport.model_copy(update=extras)
 
 
-def device_name(device: torch.device) -> str:
+def _device_name(device: torch.device) -> str:
     """Return the hardware's own name: the GPU's, or the processor's."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
@@ -65,7 +273,7 @@ def device_name(device: torch.device) -> str:
 
 @cache
 def _version_of(library: str) -> str:
-    """Read it once: each time is milliseconds, of the fifty in which a known grid is shown."""
+    """Read it once: each time takes milliseconds, of the fifty in which a known grid is shown."""
     return version(library)
 
 
@@ -81,7 +289,7 @@ def _driver(device: torch.device) -> str:
 
 
 def _attention(placement: Placement) -> str:
-    """Return the attention asked for, and which of torch's kernels may answer."""
+    """Return the attention of a placement, and which of torch's kernels it may use."""
     cuda = torch.backends.cuda
     kernels = {
         "flash": cuda.flash_sdp_enabled(),

@@ -1,87 +1,238 @@
-"""Tell how much of a model is there while it is loaded, and stop between two of its weights.
+"""Read a diffusers pipeline from files: its weights, also in fewer bits, and its LoRAs.
 
-Gigabytes take longer to load than a picture to paint, and diffusers tells nobody how far it is. Its
-own parts are counted weight by weight, those of transformers as a whole. Changes no bit: who
-listens is called between two weights, with nothing of them in hand.
+Weights are safetensors, files are local, and no code comes with a model. Numbers of 8 bits take a
+quarter of float32's memory; SDNQ makes them, whose int8 weights run on every processor: a weight is
+turned back into the format that is computed in where it is used, so rows of a batch share nothing.
+What is stored by SDNQ, torchao, bitsandbytes or as GGUF is read as it is.
+
+diffusers leaves out what does not fit of a LoRA (layers that the model has not, a few kinds of
+weights) and warns of it in its log. That log is read here, and such a LoRA is refused.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from __future__ import annotations
+
+import logging
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Final
 
-import torch
-
+from seedgrid.core.checks import check_quantiser
+from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.text import one_line
 from seedgrid.diffusion.backend import LoadWatch
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.devices import torch_dtype
+from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
+from seedgrid.models.families import Family
+from seedgrid.models.files import GGUF, ModelFiles
 
-LEAST_BYTES: Final = 50_000_000
-"""It is told again when at least so much has come, and a hundredth of all."""
+_QUANTISED_PARTS: Final = re.compile(r"(?:transformer|unet|text_encoder)(?:_\d)?")
+"""The components with most of the weights."""
+_LONGEST: Final = 200
+_HARMLESS: Final = "safe to ignore"
+
+
+def read_pipeline(
+    files: ModelFiles, recipe: Recipe, loras: Sequence[Path], watch: LoadWatch | None
+) -> Any:
+    """Read a recipe's pipeline, on the CPU.
+
+    Args:
+        files: The recipe's model.
+        recipe: Says the number format.
+        loras: The files of its LoRAs, in order.
+        watch: Called before each part.
+
+    Raises:
+        ModelError: `model_damaged`.
+        InputError: `dtype_library`; `dtype_int8`: of weights that are stored in fewer bits already,
+            of a single file, or together with LoRAs. `lora_family`: this kind of model takes no
+            LoRAs; `lora_misfit`: this one does not fit; `lora_partly`: diffusers would leave a part
+            of it out; `lora_peft`: the package that diffusers needs for them is missing.
+        RunError: `library_import`.
+    """
+    pipeline_class = _pipeline_class(files.family)
+    with (
+        foreign_errors(
+            lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
+        ),
+        quiet_diffusers(),
+        _called_before_parts(watch) if watch else nullcontext(),
+    ):
+        parts = dict.fromkeys(files.absent) | _quantised_parts(files, recipe)
+        options = parts | {"dtype": torch_dtype(recipe.dtype), "local_files_only": True}
+        if files.checkpoint is not None:
+            checkpoint, config = str(files.checkpoint), str(files.folder)
+            pipeline = pipeline_class.from_single_file(checkpoint, config=config, **options)
+        else:
+            pipeline = pipeline_class.from_pretrained(
+                files.folder, variant=files.variant, use_safetensors=True, **options
+            )
+    with quiet_diffusers():  # It warns of each part for which a LoRA has no layers.
+        _add_loras(pipeline, recipe, loras)
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
+
+
+def quantiser_of(recipe: Recipe, files: ModelFiles) -> str:
+    """Return which library keeps a recipe's weights in fewer bits; empty for none."""
+    return "sdnq" if recipe.is_int8 else files.quantiser
+
+
+def scale_loras(pipeline: Any, recipe: Recipe) -> None:
+    """Set the scales of a pipeline's LoRAs to those of a recipe."""
+    if recipe.loras:
+        names = [_adapter(place) for place in range(len(recipe.loras))]
+        pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
+
+
+def _pipeline_class(family: Family) -> Any:
+    """Import a family's class and all that it needs: a failure here is not the model's fault."""
+    with foreign_errors(
+        # diffusers says the innermost reason last.
+        lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
+    ):
+        import diffusers
+
+        with quiet_diffusers():
+            return getattr(diffusers, family.pipeline)
 
 
 @contextmanager
-def reported_loading(
-    num_parameters: int, dtype: torch.dtype, watch: LoadWatch | None
-) -> Iterator[None]:
-    """Tell `watch` how much of a pipeline's weights is there, while they are loaded in the block.
-
-    A release of diffusers that loads in another way is told of in larger pieces, or not at all.
-
-    Raises:
-        RunCancelled: What `watch` raises comes out of the loading.
-    """
-    if watch is None:
-        yield
-        return
-    from diffusers.models import model_loading_utils
+def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
+    """Call `watch` before each part that diffusers loads, so that Stop is heard there."""
+    from diffusers.loaders import single_file
     from diffusers.pipelines import pipeline_utils
 
-    count = _Count(num_parameters, dtype.itemsize, watch)
+    def watched(load: Callable[..., Any]) -> Callable[..., Any]:
+        def load_part(*args: Any, **kwargs: Any) -> Any:
+            watch()
+            return load(*args, **kwargs)
+
+        return load_part
+
+    owners = {"load_sub_model": pipeline_utils, "load_single_file_sub_model": single_file}
     with ExitStack() as stack:
-        for owner, name, counting in (
-            (model_loading_utils, "set_module_tensor_to_device", _counting_weights),
-            (pipeline_utils, "load_sub_model", _counting_parts),
-        ):
-            original = getattr(owner, name, None)
-            if original is not None:
-                stack.enter_context(replaced(owner, name, counting(original, count)))
+        for name, owner in owners.items():
+            if load := getattr(owner, name, None):  # Private: another release may have none.
+                stack.enter_context(replaced(owner, name, watched(load)))
         yield
 
 
-class _Count:
-    """How many weights are there, and what of it was told."""
+def _quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
+    """Return the arguments by which diffusers keeps weights in fewer bits."""
+    if recipe.is_int8:
+        _check_int8(files, recipe)
+    if quantiser_of(recipe, files) == "sdnq":
+        _import_sdnq()
+    if recipe.is_int8:
+        from diffusers import PipelineQuantizationConfig
+        from sdnq import SDNQConfig
 
-    def __init__(self, total: int, itemsize: int, watch: LoadWatch) -> None:
-        self.number = 0
-        self._told = 0
-        self._total = total
-        self._itemsize = itemsize
-        self._watch = watch
-        self._step = max(total // 100, LEAST_BYTES // itemsize)
-
-    def reach(self, number: int) -> None:
-        """So many are there now."""
-        self.number = min(number, self._total)
-        if self.number - self._told >= self._step:
-            self._told = self.number
-            self._watch(self.number * self._itemsize, self._total * self._itemsize)
+        parts = [name for name in files.configs if _QUANTISED_PARTS.fullmatch(name)]
+        mapping = {name: SDNQConfig(weights_dtype="int8") for name in parts}
+        return {"quantization_config": PipelineQuantizationConfig(quant_mapping=mapping)}
+    return _read_gguf(files, recipe) if files.quantiser == "gguf" else {}
 
 
-def _counting_weights(original: Any, count: _Count) -> Any:
-    def set_module_tensor_to_device(*args: Any, **kwargs: Any) -> Any:
-        value = kwargs.get("value")
-        if isinstance(value, torch.Tensor):
-            count.reach(count.number + value.numel())
-        return original(*args, **kwargs)
-
-    return set_module_tensor_to_device
+def _check_int8(files: ModelFiles, recipe: Recipe) -> None:
+    check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
+    single_file = files.checkpoint.name if files.checkpoint else ""
+    names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
+    if unfit := next(filter(None, names), ""):
+        raise InputError("dtype_int8", field="dtype", value=unfit)
 
 
-def _counting_parts(original: Any, count: _Count) -> Any:
-    def load_sub_model(*args: Any, **kwargs: Any) -> Any:
-        before = count.number
-        part = original(*args, **kwargs)
-        if isinstance(part, torch.nn.Module):
-            count.reach(before + sum(weight.numel() for weight in part.parameters()))
-        return part
+def _import_sdnq() -> None:
+    """Import it, which makes it known to diffusers and transformers.
 
-    return load_sub_model
+    It would compile its kernels otherwise, whose bits differ from machine to machine.
+    """
+    os.environ["SDNQ_USE_TORCH_COMPILE"] = "0"
+    logging.getLogger("sdnq").setLevel(logging.ERROR)
+    import sdnq  # noqa: F401
+
+
+def _read_gguf(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
+    """Return the one part that is a GGUF file, read."""
+    import diffusers
+
+    name, path = next(
+        (key.partition("/")[0], path) for key, path in files.files.items() if path.suffix == GGUF
+    )
+    part_class: Any = getattr(diffusers, str(files.configs[name].get("_class_name")), None)
+    if not hasattr(part_class, "from_single_file"):
+        raise ModelError("model_damaged", value=recipe.model.id, file=f"{name}/config.json")
+    dtype = torch_dtype(recipe.dtype)
+    part = part_class.from_single_file(
+        str(path),
+        config=str(files.folder / name),
+        quantization_config=diffusers.GGUFQuantizationConfig(compute_dtype=dtype),
+        torch_dtype=dtype,
+        local_files_only=True,
+    )
+    return {name: part}
+
+
+def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
+    """Load a recipe's LoRAs into a pipeline, in order."""
+    from diffusers.utils import is_peft_available
+
+    if not recipe.loras:
+        return
+    if not is_peft_available():
+        raise InputError("lora_peft", field="prompt")
+    if not hasattr(pipeline, "load_lora_weights"):
+        raise InputError("lora_family", field="prompt", value=recipe.model.id)
+    for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
+        misfit = InputError("lora_misfit", field="prompt", value=lora.id)
+        with (
+            foreign_errors(lambda *_, misfit=misfit: misfit),
+            _warnings_of_diffusers() as left_out,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # peft warns of each LoRA after the first.
+            pipeline.load_lora_weights(
+                str(path.parent),
+                weight_name=path.name,
+                adapter_name=_adapter(place),
+                use_safetensors=True,
+                local_files_only=True,
+            )
+        layers = (name for names in pipeline.get_list_adapters().values() for name in names)
+        if _adapter(place) not in layers:
+            raise misfit
+        if left_out:
+            part = one_line(left_out[0], limit=_LONGEST).rstrip(". ")
+            raise InputError("lora_partly", field="prompt", value=lora.id, part=part)
+
+
+def _adapter(place: int) -> str:
+    """Return peft's name for the LoRA at a place; peft does not accept every file's name."""
+    return f"lora_{place}"
+
+
+@contextmanager
+def _warnings_of_diffusers() -> Iterator[list[str]]:
+    """Collect diffusers' warnings in the block, except of parts for which a LoRA has no layers."""
+    logger = logging.getLogger("diffusers")
+    texts: list[str] = []
+
+    class Collecting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            if record.levelno >= logging.WARNING and _HARMLESS not in text:
+                texts.append(text)
+
+    before = logger.level, logger.handlers
+    logger.setLevel(logging.WARNING)
+    logger.handlers = [Collecting()]
+    try:
+        yield texts
+    finally:
+        logger.setLevel(before[0])
+        logger.handlers = before[1]

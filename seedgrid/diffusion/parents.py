@@ -1,7 +1,6 @@
-"""Parents: their recorded steps are cached, and missing ones are painted before their children.
+"""Parents: their ways are cached, and missing ones are painted before their children.
 
-A `Way` is what was recorded on the way from the noise to a picture: the latents after each step.
-The cache may lose any of them; the parent is painted again then, with the same bits.
+The cache may lose any way; its parent is then painted again, with the same bits.
 """
 
 from collections import OrderedDict
@@ -28,7 +27,7 @@ class WayMemory:
         return self._ways.get(key)
 
     def keep(self, key: str, way: Way) -> None:
-        """Keep a way, and drop those that were used least recently."""
+        """Keep a way, and drop the least recently used ones."""
         if key in self._ways:
             self._num_bytes -= self._ways.pop(key).num_bytes
         self._ways[key] = way
@@ -47,9 +46,9 @@ class PartWatch:
     """Reports the progress of one batch as a part of several that are painted one after another.
 
     Args:
-        watch: Is told of the whole.
+        watch: Follows the whole.
         later_steps: How many steps come after this batch.
-        halt: At which step of it the painting is halted; 0 paints all.
+        halt: The step at which this batch is halted; 0 paints all.
         previous: The watch of the batch before.
     """
 
@@ -94,7 +93,7 @@ class PartWatch:
         self._watch.tile(number, total)
 
     def freed(self) -> None:
-        """Report that everything begins anew."""
+        """Report that memory was freed and all begins anew."""
         self._watch.freed()
 
 
@@ -105,11 +104,11 @@ def _no_previews() -> tuple[Pixels, ...]:
 def missing_parents(
     recipes: Sequence[Recipe], find: Callable[[Recipe], Way | None], order: int
 ) -> tuple[dict[str, Way], list[tuple[list[Recipe], int]]]:
-    """Sort the parents of recipes into those whose ways are known and those to paint first.
+    """Return the known ways of recipes' parents, and the parents to paint first.
 
     Returns:
-        Ways by the ids of recipes; and batches of parents, each with how many steps of it are
-        needed, 0 for all.
+        Ways by the ids of recipes; and batches of parents, each with the number of steps that are
+        needed of it, 0 for all.
     """
     known: dict[str, Way] = {}
     needed: dict[str, tuple[Recipe, list[Recipe]]] = {}

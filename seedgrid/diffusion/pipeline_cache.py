@@ -1,12 +1,9 @@
-"""Load a diffusers pipeline for a recipe and keep the last ones; the only place that loads.
+"""Keep the pipelines that were used last on their device. Knows nothing of batches.
 
-Weights are safetensors, files are local, and no code comes with a model. Knows nothing of batches.
-
-    pipelines = PipelineCache()
-    loaded = pipelines.get(recipe, Placement())
+pipelines = PipelineCache()
+loaded = pipelines.get(recipe, Placement())
 """
 
-import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,19 +15,15 @@ from typing import Any, Final
 import torch
 
 from seedgrid.core.checks import check_steps_run
-from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
-from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
-from seedgrid.diffusion.foreign_errors import foreign_errors
-from seedgrid.diffusion.loading import reported_loading
-from seedgrid.diffusion.loras import add_loras
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.devices import empty_cache, pick_device, place
+from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
+from seedgrid.diffusion.loading import read_pipeline
 from seedgrid.diffusion.previews import Preview, make_preview
-from seedgrid.diffusion.quantised import quantised_parts
 from seedgrid.models import registry
 from seedgrid.models.digests import states
-from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.loras import recorded_lora
 from seedgrid.models.schedulers import TABLE, min_steps, names_for
@@ -65,10 +58,10 @@ class Loaded:
         return _states(self.files, self.loras) != self.states
 
     def check_settings(self, recipe: Recipe) -> None:
-        """Refuse what a recipe from elsewhere may ask of the wrong model.
+        """Refuse settings that this model does not have; a recipe may come from elsewhere.
 
         Raises:
-            InputError: The scheduler, the number of steps or a start is nothing for this model.
+            InputError: The scheduler, the number of steps or a start does not fit this model.
             PictureError: `start_missing`.
         """
         entry = TABLE.get(recipe.scheduler)
@@ -78,7 +71,7 @@ class Loaded:
             raise InputError(
                 "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
             )
-        self.pipeline_for(recipe)  # Refuses a start that it cannot begin from.
+        self.pipeline_for(recipe)  # It refuses a start where this family takes none.
         starts.check_there([recipe.start, recipe.mask])
         if family.strength_shortens:
             check_steps_run(recipe.num_inference_steps, recipe.strength)
@@ -121,9 +114,10 @@ class PipelineCache:
         return _key(recipe, placement) in self._loaded
 
     def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
-        """Return the pipeline for a recipe, loading it if need be, which `watch` is told of.
+        """Return the pipeline for a recipe, loading it if need be.
 
         Raises:
+            RunCancelled: What `watch` raises between two parts comes out.
             ModelError: The model is not there, damaged, or its weights are not the recipe's.
             DeviceError: The device is not there.
         """
@@ -139,20 +133,20 @@ class PipelineCache:
         return self._loaded[key]
 
     def clear(self) -> None:
-        """Let go of all pipelines."""
+        """Drop all pipelines."""
         self._loaded.clear()
         empty_cache()
 
 
 class TinyDecoders:
-    """Tiny decoders that are loaded, a few MB each, for live pictures: none is kept of those."""
+    """The tiny decoders that are loaded, a few MB each; they decode live pictures only."""
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[str, torch.dtype, torch.device], Any] = {}
 
     @contextmanager
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Let a tiny decoder decode in the block, in the number format of the model's own.
+        """Decode by a tiny decoder in the block, in the number format of the model's own decoder.
 
         Raises:
             ModelError: `model_not_downloaded`; `model_damaged`.
@@ -190,20 +184,7 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
     files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
     loras = tuple(recorded_lora(lora) for lora in recipe.loras)
     before = _states(files, loras)
-    dtype = torch_dtype(recipe.dtype)
-    pipeline_class = _pipeline_class(files.family)
-    with (
-        foreign_errors(
-            lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
-        ),
-        quiet_diffusers(),
-        reported_loading(files.num_parameters, dtype, watch),
-    ):
-        given = dict.fromkeys(files.absent) | quantised_parts(files, recipe)
-        pipeline = _read_pipeline(pipeline_class, files, dtype, given)
-    with quiet_diffusers():  # It tells of each part for which a LoRA has no layers.
-        add_loras(pipeline, recipe, loras)
-    pipeline.set_progress_bar_config(disable=True)
+    pipeline = read_pipeline(files, recipe, loras, watch)
     preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)
     return Loaded(
@@ -219,58 +200,3 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
 
 def _states(files: ModelFiles, loras: Sequence[Path]) -> tuple[str, ...]:
     return states(files.files | {str(path): path for path in loras})
-
-
-def _pipeline_class(family: Family) -> Any:
-    """Import a family's class and all that it needs: what fails there is no fault of a model's."""
-    with foreign_errors(
-        # diffusers says the innermost reason last.
-        lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
-    ):
-        import diffusers
-
-        with quiet_diffusers():
-            return getattr(diffusers, family.pipeline)
-
-
-def _read_pipeline(
-    pipeline_class: Any, files: ModelFiles, dtype: torch.dtype, given: dict[str, Any]
-) -> Any:
-    if files.checkpoint is not None:
-        return pipeline_class.from_single_file(
-            str(files.checkpoint),
-            config=str(files.folder),
-            dtype=dtype,
-            local_files_only=True,
-            **given,
-        )
-    return pipeline_class.from_pretrained(
-        files.folder,
-        dtype=dtype,
-        variant=files.variant,
-        use_safetensors=True,
-        local_files_only=True,
-        **given,
-    )
-
-
-@contextmanager
-def quiet_diffusers() -> Iterator[None]:
-    """Keep diffusers' and transformers' progress bars and notices from the terminal."""
-    import diffusers.utils.logging as diffusers_logging
-    import transformers.utils.logging as transformers_logging
-
-    libraries = (diffusers_logging, transformers_logging)
-    before = [(library, library.get_verbosity()) for library in libraries]
-    shown = [(library, library.is_progress_bar_enabled()) for library in libraries]
-    try:
-        for library in libraries:
-            library.set_verbosity(logging.ERROR)
-            library.disable_progress_bar()
-        yield
-    finally:
-        for library, verbosity in before:
-            library.set_verbosity(verbosity)
-        for library, was_shown in shown:
-            if was_shown:
-                library.enable_progress_bar()

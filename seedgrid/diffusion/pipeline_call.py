@@ -19,15 +19,13 @@ from PIL import Image, ImageOps
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Outcome, Watch
-from seedgrid.diffusion.foreign_errors import foreign_errors
-from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.loras import scale_loras
-from seedgrid.diffusion.noise_mix import mixed_noise
-from seedgrid.diffusion.pipeline_cache import Loaded, quiet_diffusers
+from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers
+from seedgrid.diffusion.loading import scale_loras
+from seedgrid.diffusion.noise import fresh_generators, mixed_noise
+from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.progress import follow, reported_tiles
 from seedgrid.diffusion.way import Guide, Halted, Steering, Way
-from seedgrid.diffusion.word_weights import weighted_words
-from seedgrid.diffusion.words_alone import Words, read_alone, words_together
+from seedgrid.diffusion.words import Words, read_alone, weighted_words, words_together
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import portable
 from seedgrid.storage import regions, starts
@@ -38,13 +36,13 @@ CallContext = Callable[[Any], AbstractContextManager[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineOutput:
-    """What a pipeline gave.
+    """The result of a pipeline's call.
 
     Attributes:
         latents: Of the last step, one row a cell.
         images: (W, 3, height, width), 0 … 1.
         withheld: By cell, whether the model's safety checker blackened it.
-        ways: Of the pictures, where they are kept.
+        ways: One a picture; empty ones if they are not kept.
     """
 
     latents: torch.Tensor
@@ -60,19 +58,16 @@ def paint_batch(
     contexts: Sequence[CallContext],
     guide: Guide,
 ) -> tuple[tuple[Outcome, Way], ...]:
-    """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
-
-    Beside it stands its way. Where `guide` halts there are no pictures, only ways.
-    """
-    found: dict[int, tuple[Outcome, Way]] = {}
+    """Return each recipe's picture, or its error, and its way; if `guide` halts, ways alone."""
+    painted: dict[int, tuple[Outcome, Way]] = {}
     words = _words(recipes, loaded, contexts)
     for places in _calls(recipes, loaded, words):
         part = [recipes[place] for place in places]
         own = [words[place] for place in places] if words else ()
         output = call_pipeline(part, loaded, watch, contexts, guide, words=own)
         outcomes = _outcomes(part, output, guide.ways)
-        found |= zip(places, zip(outcomes, output.ways, strict=True), strict=True)
-    return tuple(found[place] for place in range(len(recipes)))
+        painted |= zip(places, zip(outcomes, output.ways, strict=True), strict=True)
+    return tuple(painted[place] for place in range(len(recipes)))
 
 
 def call_pipeline(
@@ -84,15 +79,9 @@ def call_pipeline(
     *,
     words: Sequence[Words] = (),
 ) -> PipelineOutput:
-    """Call the pipeline with W cells, in each of the contexts, which are entered in order.
+    """Call the pipeline with W cells, inside `contexts`, which are entered in order.
 
-    Args:
-        recipes: At most W of them.
-        loaded: Their model.
-        watch: Who is told.
-        contexts: Blocks around the call.
-        guide: What is followed, and what of the ways is wanted.
-        words: Of each recipe, where words are read alone.
+    `words` are each recipe's, if the family's words are read alone and were read before.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
@@ -141,7 +130,7 @@ def call_pipeline(
 @contextmanager
 def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
     """Compute as a recipe says in the block, and translate what diffusers and torch raise."""
-    # Whatever a script around us has chosen since: the passport tells how the process was started.
+    # A script around us may have changed it since the start of the process, which passports record.
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
     arithmetic = portable() if recipe.is_portable else nullcontext()
     with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
@@ -151,7 +140,7 @@ def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
 def _words(
     recipes: Sequence[Recipe], loaded: Loaded, contexts: Sequence[CallContext] = ()
 ) -> list[Words]:
-    """Read each recipe's words by themselves; nothing for families that read them together."""
+    """Read each recipe's words by themselves; empty for families that read them together."""
     family = loaded.files.family
     if not family.alone:
         return []
@@ -163,12 +152,12 @@ def _words(
 
 
 def sharing_a_call(recipes: Sequence[Recipe], loaded: Loaded, own: int) -> list[Recipe]:
-    """Return a batch in which all may share a call with one: others take the words of that one."""
+    """Return a batch that fits one call: recipes that cannot share it take the own one's words."""
     calls = _calls(recipes, loaded, _words(recipes, loaded))
     shared = next(call for call in calls if own in call)
-    said = {name: getattr(recipes[own], name) for name in ("prompt", "negative_prompt")}
+    own_words = {name: getattr(recipes[own], name) for name in ("prompt", "negative_prompt")}
     return [
-        recipe if place in shared else recipe.model_copy(update=said)
+        recipe if place in shared else recipe.model_copy(update=own_words)
         for place, recipe in enumerate(recipes)
     ]
 
@@ -184,10 +173,10 @@ def _arguments(cells: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) 
 
 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) -> list[list[int]]:
-    """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
+    """Split a batch into calls in which no neighbour reaches a picture; nearly always one call.
 
-    SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
-    Where words are read alone, only those of equal lengths share one.
+    SDXL treats an absent negative prompt and an empty one differently, but all of a call alike.
+    Words that are read alone share a call only if their lengths are equal.
     """
     family = loaded.files.family
     groups: dict[object, list[int]] = {}
@@ -203,18 +192,18 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) ->
 def _outcomes(
     recipes: Sequence[Recipe], output: PipelineOutput, ways: Mapping[str, Way]
 ) -> tuple[Outcome, ...]:
-    if not len(output.images):  # It was halted, and nobody asks for a picture.
+    if not len(output.images):  # It was halted; only its ways are used.
         return (RunError("run_cancelled"),) * len(recipes)
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     pictures = to_pixels(output.images[: len(recipes)])
     for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
         if output.withheld[cell]:
-            found.append(RunError("picture_withheld", value=recipe.seed))
+            outcomes.append(RunError("picture_withheld", value=recipe.seed))
         elif torch.isfinite(output.latents[cell]).all():
-            found.append(_in_region(recipe, picture, ways))
+            outcomes.append(_in_region(recipe, picture, ways))
         else:
-            found.append(RunError("picture_nan"))
-    return tuple(found)
+            outcomes.append(RunError("picture_nan"))
+    return tuple(outcomes)
 
 
 def _in_region(recipe: Recipe, picture: Outcome, ways: Mapping[str, Way]) -> Outcome:
@@ -227,7 +216,7 @@ def _in_region(recipe: Recipe, picture: Outcome, ways: Mapping[str, Way]) -> Out
 
 
 def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
-    """Round as diffusers does; a picture with NaN in it is none.
+    """Round as diffusers does; a picture with NaN in it is an error.
 
     Args:
         images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
@@ -244,17 +233,14 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
 
 
 def _cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
-    """Return what sits in each slot: the recipes, padded with repeats of them to their width.
-
-    Portable pictures do not depend on the width of their batch: they are not padded.
-    """
+    """Return the recipe of each cell: padded with repeats to their width, unless portable."""
     first = recipes[0]
     num_cells = len(recipes) if first.is_portable else first.lock_width
     return [recipes[place % len(recipes)] for place in range(num_cells)]
 
 
 def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
-    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size."""
+    """Return the picture that a batch begins from, one a cell, fitted to its size."""
     first = cells[0]
     if not first.start:
         return {}

@@ -1,10 +1,10 @@
-"""Poisoned neighbours: the rows of a batch that are not the own picture's, made as bad as can be.
+"""Poisoned neighbours: all rows of a batch but the own picture's are replaced by bad values.
 
-A tensor of a batch of W cells has W rows, or 2 W where guidance asks for the words and for their
-absence, and row r belongs to cell r % W. Arithmetic that mixes rows, however little, carries NaN
-into the own ones; code that passes over NaN meets huge neighbours, ordinary ones of the own
-picture's size, and near ones, which are the own picture a little louder. `PoisonedGrid` does this
-to each part of a pipeline.
+A tensor of a batch of W cells has W rows, or 2 W with guidance (with and without words), and row r
+belongs to cell r % W. Arithmetic that mixes rows, however little, carries NaN into the own ones;
+against code that skips NaN there are huge neighbours, ordinary ones of the own picture's size, and
+near ones, which are the own picture a little louder. `PoisonedGrid` does this to each part of a
+pipeline.
 """
 
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -17,7 +17,7 @@ import torch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.libraries import replaced
 
 Kind = Literal["nan", "huge", "ordinary", "near"]
 Kinds = tuple[Kind, ...]
@@ -27,7 +27,7 @@ MILD: Final[Kinds] = ("near", "ordinary")
 BETWEEN: Final = "between the parts"
 _DECODER: Final = "decoder"
 _NOT_ROWS: Final = ("_ids", "_mask")
-"""Ends of the names of a denoiser's arguments that hold positions, or say which words count."""
+"""Ends of the names of a denoiser's arguments that hold positions or masks."""
 
 _HUGE_POWER: Final = 0.4
 """The largest number of a format to this power: its square is finite, and so is a sum of those."""
@@ -42,7 +42,7 @@ class Batch:
         width: W, the number of cells.
         own: The cell of the own picture, from 0.
         kinds: Of the neighbours, in turn.
-        pace: After how many calls of a part each neighbour becomes of the next kind.
+        pace: After so many calls of a part each neighbour changes to the next kind.
         has_lists: Whether a list of tensors is a batch, too: one tensor a cell.
     """
 
@@ -61,12 +61,10 @@ class Batch:
         return tensor[self.own :: self.width].clone()
 
     def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Kinds = ()) -> torch.Tensor:
-        """Return a tensor (k W, …) with poisoned neighbours, a copy laid out in memory alike.
+        """Return a copy of a tensor (k W, …) with poisoned neighbours, in the same memory layout.
 
-        Args:
-            tensor: One that is no floating-point matrix or more is only copied.
-            turn: The number of the call, from 0.
-            kinds: In place of the batch's own.
+        Integers, and tensors of one dimension, are only copied. `turn` counts calls from 0; `kinds`
+        replace the batch's own.
         """
         result = tensor.clone()
         if not tensor.is_floating_point() or tensor.ndim < 2:
@@ -93,11 +91,11 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
 
 
 class PoisonedGrid:
-    """Poisons the neighbours of one call of a pipeline, and shows the own rows to somebody.
+    """Poisons the neighbours in one call of a pipeline, and passes the own rows to `see`.
 
     Args:
         batch: Which rows are the own ones, and how the others are poisoned.
-        watch: Asked before each call of a part whether to give way.
+        watch: Asked before each call of a part whether to stop.
         see: Is given the own rows of what enters and leaves a part, in order.
     """
 
@@ -111,7 +109,7 @@ class PoisonedGrid:
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
-        """Watch a pipeline's parts in the block; afterwards it is as it was."""
+        """Poison a pipeline's parts in the block; afterwards it is unchanged."""
         with ExitStack() as stack:
             for name, part in pipeline.components.items():
                 if isinstance(part, torch.nn.Module):
@@ -131,13 +129,13 @@ class PoisonedGrid:
             stack.callback(part.register_forward_hook(leave, with_kwargs=True).remove)
 
     def _read(self, name: str, _module: Any, _given: Any, embeddings: Any) -> Any:
-        """Poison what a text encoder makes of its neighbours' tokens, in its first layer."""
+        """Poison the neighbours' token embeddings, in a text encoder's first layer."""
         turn = self._turn(name)
         is_batch = isinstance(embeddings, torch.Tensor) and self._batch.is_of(embeddings)
         return self._batch.poisoned(embeddings, turn) if is_batch else embeddings
 
     def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
-        """Poison what a denoiser is given; positions and masks stay as they are."""
+        """Poison a denoiser's inputs, except positions and masks."""
         sizes = self._sizes((args, kwargs))
         if not sizes:
             return None
@@ -150,7 +148,7 @@ class PoisonedGrid:
         return self._poisoned(args, turn, sizes), named
 
     def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        """Look at what a denoiser made, and at what it may have written into its inputs."""
+        """Show a denoiser's output, and its inputs, into which it may have written."""
         sizes = self._sizes((args, kwargs))
         if not sizes:
             return None
@@ -165,21 +163,21 @@ class PoisonedGrid:
             self._see(BETWEEN, [self._batch.own_rows(latents)])
             output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
             self._see(_DECODER, self._own(output, {len(latents)}))
-            # Of decoded NaN no safety checker can make bytes.
+            # No safety checker can turn NaN into bytes.
             kinds = tuple(kind for kind in self._batch.kinds if kind != "nan")
             return self._poisoned(output, turn, kinds=kinds)
 
         return watched
 
     def _sizes(self, given: Any) -> set[int]:
-        """Return how many rows the tensors of a call may have; nothing where it is of no batch."""
+        """Return how many rows the tensors of a call may have; empty if it is no batch's call."""
         rows = _tensors_in(given, self._batch)[0]
         return {rows.shape[0], self._batch.width} if self._batch.is_of(rows) else set()
 
     def _poisoned(
         self, value: Any, turn: int, sizes: Container[int] = range(1 << 30), kinds: Kinds = ()
     ) -> Any:
-        """Return a value of any nesting, the tensors with so many rows in it poisoned."""
+        """Return a nested value, its tensors of these sizes poisoned."""
 
         def poison(tensor: torch.Tensor) -> torch.Tensor:
             is_rows = self._batch.is_of(tensor) and len(tensor) in sizes
@@ -188,7 +186,7 @@ class PoisonedGrid:
         return _mapped(value, poison, self._batch)
 
     def _own(self, value: Any, sizes: set[int]) -> list[torch.Tensor]:
-        """Return the own rows of all numbers of the batch."""
+        """Return the own rows of a nested value's tensors of these sizes."""
         return [
             self._batch.own_rows(tensor)
             for tensor in _tensors_in(value, self._batch)
@@ -196,7 +194,7 @@ class PoisonedGrid:
         ]
 
     def _turn(self, name: str) -> int:
-        """Count the calls of a part, and give way to who wants to paint."""
+        """Count the calls of a part, and stop if the watch says so."""
         if self._watch.cancelled:
             raise RunCancelled("run_cancelled")
         turn = self._turns.get(name, -1) + 1
@@ -205,7 +203,7 @@ class PoisonedGrid:
 
 
 def _mapped(value: Any, change: Callable[[torch.Tensor], Any], batch: Batch) -> Any:
-    """Return a value of any nesting with its tensors changed; an output of diffusers is a dict."""
+    """Return a nested value with its tensors changed; an output of diffusers is a dict."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -227,13 +225,13 @@ def _is_cells(value: Any, width: int) -> bool:
 
 
 def _stacked(cells: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
-    """Return one tensor a cell as rows; neighbours of another shape give way to the own one."""
+    """Return one tensor a cell as rows; the own one replaces neighbours of another shape."""
     own = cells[batch.own]
     return torch.stack([each if each.shape == own.shape else own for each in cells])
 
 
 def _tensors_in(value: Any, batch: Batch) -> list[torch.Tensor]:
-    """Return the tensors of a value of any nesting, in order."""
-    found: list[torch.Tensor] = []
-    _mapped(value, found.append, batch)
-    return found
+    """Return the tensors of a nested value, in order."""
+    tensors: list[torch.Tensor] = []
+    _mapped(value, tensors.append, batch)
+    return tensors

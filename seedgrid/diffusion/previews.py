@@ -7,8 +7,7 @@ it is fitted once, when a model is loaded. Pixel-space models need none.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +16,7 @@ from torch.nn import functional
 
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.noise_mix import mix_noise
+from seedgrid.diffusion.noise import fresh_generators, mix_noise
 from seedgrid.models.families import vae_scale
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.schedulers import TABLE
@@ -28,66 +26,103 @@ MAX_PREVIEW_PX: Final = 256
 _DETAIL: Final = 2
 _ROUGHNESS: Final = 0.5
 _RIDGE: Final = 0.1
-_CALM: Final = 0.5  # A screen full of noise in a model's full colours dazzles.
+_NOISE_STRENGTH: Final = 0.5  # A screen full of noise in a model's full colours dazzles.
 
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
 """From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepState:
-    """What a scheduler was given at one step, of which a preview is made.
-
-    Attributes:
-        scheduler: Its name in the table.
-        alphas_cumprod: Of the model's noise schedule; None for flows.
-        prediction_type: `"epsilon"`, `"v_prediction"`, `"sample"`; flows predict a velocity.
-        sigma: The noise level of a flow, 0 … 1.
-    """
-
-    scheduler: str
-    model_output: torch.Tensor
-    sample: torch.Tensor
-    timestep: float
-    alphas_cumprod: torch.Tensor | None
-    prediction_type: str
-    sigma: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Preview:
     """How the latents of one loaded model become small pictures.
 
-    Attributes:
-        channels: Of its latents; of its pictures, where it has none.
+    Args:
+        vae: The model's; None for one that computes pixels.
+        channels: Of its latents, or pixels.
         scale: How many pixels of the picture a latent pixel stands for, along a side.
+        is_flow: Whether the denoiser predicts a flow's velocity.
     """
 
-    to_pixels: ToPixels
-    unpack: Callable[[torch.Tensor, int, int], torch.Tensor]
-    channels: int
-    scale: int
+    def __init__(self, vae: Any, *, channels: int, scale: int, is_flow: bool) -> None:
+        self._vae = vae
+        self._channels = channels
+        self._scale = scale
+        self._is_flow = is_flow
 
-    def __call__(self, state: StepState, width: int, height: int) -> tuple[Pixels, ...]:
-        """Return one RGB picture for each row of the batch."""
+    @cached_property
+    def to_pixels(self) -> ToPixels:
+        """What a clean latent looks like; fitting it costs a second and some memory."""
+        if self._vae is None:
+            return lambda pixels: pixels
+        return _fit_pixels(self._vae, self._channels, self._scale)
+
+    def __call__(
+        self,
+        scheduler: Any,
+        recipe: Recipe,
+        output: torch.Tensor,
+        sample: torch.Tensor,
+        timestep: float,
+    ) -> tuple[Pixels, ...]:
+        """Return the clean picture that the denoiser expects, for each row of the batch.
+
+        All but the recipe is what the scheduler was given at this step.
+
+        Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
+        """
+        sample, output = sample.float(), output.float()
+        if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
+            output = output.chunk(2, dim=1)[0]
+        alphas = None if self._is_flow else getattr(scheduler, "alphas_cumprod", None)
+        if alphas is None:
+            clean = sample - timestep / float(scheduler.config.num_train_timesteps) * output
+        else:
+            alpha_squared = float(alphas[min(max(round(timestep), 0), len(alphas) - 1)])
+            alpha, sigma = math.sqrt(alpha_squared), math.sqrt(1 - alpha_squared)
+            if TABLE[recipe.scheduler].variance_exploding:
+                sample = sample * alpha
+            match scheduler.config.get("prediction_type", "epsilon"):
+                case "v_prediction":
+                    clean = alpha * sample - sigma * output
+                case "sample":
+                    clean = output
+                case _:
+                    clean = (sample - sigma * output) / max(alpha, 1e-3)
         with torch.no_grad():
-            clean = self.unpack(expected_clean(state), height, width)
+            if self._vae is not None:
+                clean = _unpacked(self._channels, clean, recipe.height, recipe.width)
             return _as_pictures(self.to_pixels(clean))
 
     def of_noise(self, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
         """Return the noise that each recipe begins from, half as strong, as an RGB picture."""
         noise = torch.stack([self._noise(recipe) for recipe in recipes])
         with torch.no_grad():
-            return _as_pictures(self.to_pixels(_CALM * noise))
+            return _as_pictures(self.to_pixels(_NOISE_STRENGTH * noise))
 
     def _noise(self, recipe: Recipe) -> torch.Tensor:
-        """Draw as pipelines do, before anything is packed: (C, h, w), its mixes in it."""
-        shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
-        draws = 2 if recipe.start else 1  # The first is then the encoder's.
+        """Draw as pipelines do, before anything is packed: (C, h, w), mixed with other noise."""
+        shape = (1, self._channels, recipe.height // self._scale, recipe.width // self._scale)
+        draws = 2 if recipe.start else 1  # With a start the first draw is the encoder's.
         noise = _drawn(shape, recipe.seed, draws)
         for share in recipe.noise_mix:
             noise = mix_noise(noise, _drawn(shape, share.seed, draws), share.weight)
         return noise[0]
+
+
+def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
+    """Prepare previews for a pipeline that was just loaded and is still on the CPU.
+
+    They are fitted `now`, or with the first preview, if there ever is one.
+    """
+    is_flow = files.family.sampling == "flow"
+    vae = getattr(pipeline, "vae", None)
+    if vae is None:
+        channels = pipeline.unet.config.in_channels
+        return Preview(None, channels=channels, scale=1, is_flow=is_flow)
+    channels = int(files.family.latent(files.configs)[0])
+    preview = Preview(vae, channels=channels, scale=vae_scale(files.configs), is_flow=is_flow)
+    if now:
+        preview.to_pixels  # noqa: B018 (fits it)
+    return preview
 
 
 def _drawn(shape: tuple[int, ...], seed: int, draws: int) -> torch.Tensor:
@@ -105,56 +140,6 @@ def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
     rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
     array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
     return tuple(array)
-
-
-def expected_clean(state: StepState) -> torch.Tensor:
-    """Return what the denoiser expects the noise-free latents to be.
-
-    Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
-    """
-    sample: torch.Tensor = state.sample.float()
-    output: torch.Tensor = state.model_output.float()
-    if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
-        output = output.chunk(2, dim=1)[0]
-    if state.alphas_cumprod is None:
-        return sample - state.sigma * output
-    last = len(state.alphas_cumprod) - 1
-    alpha_squared = float(state.alphas_cumprod[min(max(round(state.timestep), 0), last)])
-    alpha, sigma = math.sqrt(alpha_squared), math.sqrt(1 - alpha_squared)
-    if TABLE[state.scheduler].variance_exploding:
-        sample = sample * alpha
-    if state.prediction_type == "v_prediction":
-        return alpha * sample - sigma * output
-    if state.prediction_type == "sample":
-        return output
-    return (sample - sigma * output) / max(alpha, 1e-3)
-
-
-def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare previews for a pipeline that was just loaded and is still on the CPU.
-
-    How latents look is learnt `now`, or with the first preview: it costs a second and some memory
-    that a run without previews has no use for.
-    """
-    vae = getattr(pipeline, "vae", None)
-    if vae is None:
-        return Preview(
-            to_pixels=lambda pixels: pixels,
-            unpack=lambda latents, *_: latents,
-            channels=pipeline.unet.config.in_channels,
-            scale=1,
-        )
-    scale = vae_scale(files.configs)
-    channels = int(files.family.latent(files.configs)[0])
-    fitted = cache(lambda: _fit_pixels(vae, channels, scale))
-    if now:
-        fitted()
-    return Preview(
-        to_pixels=lambda latents: fitted()(latents),
-        unpack=partial(_unpacked, channels),
-        channels=channels,
-        scale=scale,
-    )
 
 
 def _unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
@@ -175,9 +160,8 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     """Decode latents as the pipelines do."""
     config = vae.config
     if "latents_mean" in config and "latents_std" in config and config.latents_mean:
-        shape = (1, -1, 1, 1)
         mean, std = (
-            torch.tensor(each).view(shape) for each in (config.latents_mean, config.latents_std)
+            torch.tensor(x)[:, None, None] for x in (config.latents_mean, config.latents_std)
         )
         latents = latents * std + mean
     else:
@@ -190,11 +174,10 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
 
 
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
-    """Fit what a latent pixel and its eight neighbours say of its place in the picture.
+    """Fit two by two pixels to each latent pixel and its eight neighbours, by least squares.
 
-    Two by two pixels for each latent one, by least squares: half of what the VAE would show, for
-    a thousandth of its time. It learns from what the VAE itself makes of random latents, so it
-    knows every VAE.
+    It shows half of the VAE's detail in a thousandth of its time. It is fitted to what the VAE
+    itself makes of random latents, so it works for every VAE.
     """
     detail = min(_DETAIL, latent_px)
     latents = _sample_latents(channels)  # (4, C, 12, 12)
@@ -215,7 +198,7 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
 
 
 def _sample_latents(channels: int) -> torch.Tensor:
-    """Smooth fields with some noise: without it the neighbours would say nothing of their own."""
+    """Return smooth fields with some noise, without which neighbours would all be alike."""
     (generator,) = fresh_generators((0,))
     coarse = torch.randn(4, channels, 4, 4, generator=generator)
     smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
@@ -227,14 +210,9 @@ def _padded(latents: torch.Tensor) -> torch.Tensor:
 
 
 def _least_squares(inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Solve for weights and, in the last row, the bias.
-
-    Args:
-        inputs: Shape (n, i, places).
-        targets: Shape (n, o, places).
-    """
-    known, wanted = (part.transpose(1, 2).flatten(0, 1).double() for part in (inputs, targets))
+    """Solve (n, i, places) -> (n, o, places) for weights and, in the last row, the bias."""
+    known, target = (part.transpose(1, 2).flatten(0, 1).double() for part in (inputs, targets))
     known = torch.cat([known, torch.ones(len(known), 1, dtype=torch.float64)], 1)
     squares = known.T @ known + _RIDGE * torch.eye(known.shape[1], dtype=torch.float64)
-    solution: torch.Tensor = torch.linalg.solve(squares, known.T @ wanted)
+    solution: torch.Tensor = torch.linalg.solve(squares, known.T @ target)
     return solution.float()

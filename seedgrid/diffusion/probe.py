@@ -1,22 +1,22 @@
 """Test the lock: paint one picture in two short grids, beside mild and beside wild neighbours.
 
-In both grids the neighbours' rows are replaced where a text encoder, the denoiser and the decoder
-are entered, and where denoiser and decoder are left. In the first grid neighbours are mild (near
-the own picture, or ordinary) and the own picture sits in the last slot; in the second they are wild
-(NaN or huge), their words are of other lengths, and it sits in the first. The own rows that enter
-and leave each part, and the final picture before it is rounded, must be equal bit for bit.
+In both grids the neighbours' rows are replaced in the inputs of text encoder, denoiser and decoder,
+and in the outputs of denoiser and decoder. In the first grid neighbours are mild (near the own
+picture, or ordinary) and the own picture sits in the last slot; in the second they are wild (NaN or
+huge), their words have other lengths, and it sits in the first slot. The own rows of all inputs and
+outputs, and the final picture before it is rounded, must be equal bit for bit.
 
 At most four steps are run, spread over the schedule: neither code nor shapes change with their
-number. It is a test and no proof: code that branches on a neighbour's value, and only on values
-that were not tried, is not found (docs/lock.md).
+number. It is a test and no proof: code that branches only on neighbours' values that were not tried
+is not found (docs/lock.md).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 import torch
 
@@ -32,43 +32,28 @@ MAX_STEPS: Final = 4
 _LONG_PROMPT: Final = " ".join(
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
-"""Where words are weighed, its brackets weigh one as much as can be, and one as little."""
+"""Its brackets have the greatest and the smallest weight, where words are weighed."""
 
 
-class Compute(Protocol):
-    """Run one locked batch, decoding and all."""
+Compute = Callable[[Sequence[Recipe], int, CallContext], list[torch.Tensor]]
+"""Computes `lock_width` recipes in the call of one of them, inside a block around the pipeline.
 
-    def __call__(
-        self, recipes: Sequence[Recipe], own: int, watching: CallContext
-    ) -> list[torch.Tensor]:
-        """Compute a full batch inside `watching(pipeline)`.
-
-        Args:
-            recipes: Exactly `lock_width` of them.
-            own: The place of the one that is looked at; all share its call.
-            watching: A block around the pipeline that is called.
-
-        Returns:
-            All that came out, each with one row a cell.
-        """
+Returns the pipeline's results, each with one row a cell.
+"""
 
 
 class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
-    """A neighbour, or the slot, was seen to reach the own picture."""
+    """A neighbour, or the slot, changed the own picture."""
 
 
 def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
     """Find the greatest width at which no leak is found.
 
-    Args:
-        recipe: Of the kind that is to be painted; its words and seed do not matter.
-        compute: Runs a batch.
-        watch: Asked before each call of a part whether to give way.
-        family: What may differ between the cells of a batch, and what is run at every step.
+    The recipe's words and seed do not matter. `watch` is asked before each call of a part.
 
     Raises:
         RunCancelled: `watch.cancelled` became true.
-        RunError: A batch could not be computed, or its picture is none (`picture_nan`).
+        RunError: A batch could not be computed, or the own picture is NaN (`picture_nan`).
     """
     started = time.monotonic()
     checks: list[Check] = []
@@ -85,7 +70,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
         except _LeakFound:
             pass
         except RunError as error:
-            # What leaked at a greater width, NaN, may have stayed in the model.
+            # NaN that leaked at a greater width may have stayed in the model.
             if not checks or error.code != "picture_nan":
                 raise
         checks += comparison.checks()
@@ -114,12 +99,12 @@ def _paint_twice(
     Mild ones come first: whatever NaN leaves behind in a model is then seen as a difference.
     """
     width = recipe.lock_width
-    # A cache that goes by how much the batch has changed sees little of it at every second call.
+    # Neighbours that change slowly: some caches skip steps while a batch changes little.
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
     wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
-    # Some pipelines go by the negative words of the first picture: it has some where the own has
-    # none here, and is the own in the second grid.
+    # Some pipelines look at the first picture's negative words only: here it has some if the own
+    # picture has none; in the second grid it is the own picture.
     others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
     grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, grid.watching)]
@@ -141,7 +126,7 @@ def _neighbour(recipe: Recipe, place: int) -> Recipe:
 def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
     """Return a recipe with another seed and with longer words, shorter ones or none.
 
-    Every other one has a mix of noises, and negative words, just where the recipe has none.
+    Every other one has a mix of noises, and negative words, exactly if the recipe has none.
     """
     stranger = _neighbour(recipe, place + recipe.lock_width)
     if not family.has_prompt:
@@ -157,7 +142,7 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
 
 
 def _other_negative(recipe: Recipe, family: Family) -> dict[str, str]:
-    """Return negative words just where a recipe has none, if both may share a call."""
+    """Return negative words exactly if a recipe has none, where both may share a call."""
     if not family.has_negative_prompt or family.zeroes_empty_negative:
         return {}
     return {"negative_prompt": "" if recipe.negative_prompt else "(dull:4)"}
@@ -173,11 +158,11 @@ class _Comparison:
         self._checks: dict[str, Check] = {}
 
     def keep(self, part: str, rows: list[torch.Tensor]) -> None:
-        """Keep what the first grid showed of a part."""
+        """Keep rows of the first grid."""
         self._kept.append((part, rows))
 
     def compare(self, part: str, rows: list[torch.Tensor]) -> None:
-        """Compare what the second grid shows of a part."""
+        """Compare rows of the second grid."""
         kept_part, kept = self._kept[self._next] if self._next < len(self._kept) else ("", [])
         self._next += 1
         if kept_part != part or [t.shape for t in kept] != [t.shape for t in rows]:
@@ -188,14 +173,14 @@ class _Comparison:
         self._note(part, compared, sum(int((a != b).sum()) for a, b in unequal))
 
     def end(self, part: str) -> None:
-        """Make sure that all was seen again, and that this part was compared at all."""
+        """Check that all rows came again, and that this part was compared at all."""
         if self._next != len(self._kept):
             self._differs(BETWEEN)
         if part not in self._checks:
             self._differs(part)
 
     def checks(self) -> list[Check]:
-        """Return what was compared, part by part."""
+        """Return the result part by part."""
         return list(self._checks.values())
 
     def _differs(self, part: str) -> NoReturn:

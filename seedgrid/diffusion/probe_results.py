@@ -1,4 +1,4 @@
-"""What a probe found, and the memory of it: was the lock tested for this model and setting, here?
+"""Reports of probes: was the lock tested for this model and these settings on this machine?
 
 A report is kept in the cache folder under everything that changes the code that runs, or the
 shapes that kernels see. Needs no torch; `probe.py` does the work.
@@ -15,16 +15,14 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
-# Another way of probing must not trust what the one before it found.
 _METHOD: Final = "7"
+"""Changes with the probe: reports of another way of probing are not used."""
 
 
 class Check(Value):
-    """A part of the pipeline whose own rows were compared beside two kinds of neighbours.
+    """The comparison of one part of the pipeline at one width.
 
     Attributes:
-        name: The part, in words.
-        lock_width: The width it was tried at.
         holds: Whether every bit was equal.
         differing: How many values differed, of `compared`.
     """
@@ -40,13 +38,13 @@ class ProbeReport(Value):
     """Whether a leak was found, and up to which width none was.
 
     Attributes:
-        weights_sha256: Of the model's files; other ones may have its name since.
+        weights_sha256: Of the model's files, which may have been replaced since.
         num_inference_steps: How many were run.
         asked_width: The width of the recipe.
         tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
-            when not even a batch of one repeats.
+            if not even a batch of one repeats.
         tested_at: UTC, ISO 8601.
-        remembered: It was not measured now, but before under the same passport.
+        remembered: It was read from the cache.
     """
 
     model: str
@@ -64,31 +62,34 @@ class ProbeReport(Value):
 
     @property
     def holds(self) -> bool:
-        """Whether no leak was found at the width that was asked for."""
+        """Whether no leak was found at the recipe's width."""
         return self.tested_width == self.asked_width
 
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
-    """Return what an earlier probe found for recipes like this under this passport, if any did."""
-    found = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
-    return found and found.model_copy(update={"remembered": True})
+    """Return the report of an earlier probe of recipes like this under this passport, if any."""
+    report = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
+    return report and report.model_copy(update={"remembered": True})
 
 
 def newest_report(weights_sha256: str) -> ProbeReport | None:
-    """Return what the last probe of a model's batches found on this machine, however placed."""
-    found = recall_values(_CACHE, ProbeReport)
-    own = (each for each in found if each.weights_sha256 == weights_sha256 and each.asked_width > 1)
-    return max(own, key=lambda each: each.tested_at, default=None)
+    """Return the newest report on a model's batches on this machine, with any placement."""
+    reports = (
+        report
+        for report in recall_values(_CACHE, ProbeReport)
+        if report.weights_sha256 == weights_sha256 and report.asked_width > 1
+    )
+    return max(reports, key=lambda report: report.tested_at, default=None)
 
 
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
-    """Remember what a probe found."""
+    """Keep a report in the cache."""
     remember_value(_CACHE, report_key(recipe, passport), report)
 
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
     """Say that pictures like this one were not tested here, or that their lock does not hold."""
-    # The one is made alone, without noise; of the other its batch cannot show: docs/portable.md.
+    # Enlarged pictures have no neighbours, portable ones do not depend on them.
     if recipe.upscaler is not None or recipe.is_portable:
         return None
     report = recall_report(recipe, passport)
@@ -103,12 +104,7 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def advise(recipe: Recipe, report: ProbeReport) -> None:
-    """Have a smaller batch offered for this model from now on, if its lock does not hold here.
-
-    Args:
-        recipe: Of the kind that was probed.
-        report: Of a probe that was placed as pictures usually are.
-    """
+    """Offer a smaller batch for this model from now on, if a probe says so."""
     if report.holds:
         return
     model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
@@ -117,13 +113,13 @@ def advise(recipe: Recipe, report: ProbeReport) -> None:
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
-    """Return the width to offer for a model: the usual one, or less where a probe said no here."""
-    found = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
-    return min(width, found) if isinstance(found, int) and found > 0 else width
+    """Return the width to offer for a model: less than usual if a probe found a leak here."""
+    advised = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
+    return min(width, advised) if isinstance(advised, int) and advised > 0 else width
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return under what a probe is remembered: whatever changes shapes or code.
+    """Return the cache key of a probe: all that changes shapes or code.
 
     Words, seeds, steps, strengths, mixes of noise and the scales of LoRAs and guidance do not.
     """

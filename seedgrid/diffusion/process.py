@@ -1,4 +1,4 @@
-"""What our own programs change in their process. Who imports SeedGrid as a library is left alone.
+"""What our own programs change in their process. A script that imports SeedGrid is left alone.
 
 `app.py` and the command line call `tune_process` before anything else; a script that owns its
 process may do the same. Not one bit of any picture depends on it. Needs no torch.
@@ -25,7 +25,7 @@ _KEPT_BYTES: Final = 128 * 1024**2
 _LARGE_BYTES: Final = 64 * 1024**2
 
 SPIN_COUNT: Final = "100000"
-"""A third of what libgomp takes by itself; 10,000 costs a twentieth on a quiet machine."""
+"""A third of libgomp's default; 10,000 makes painting 5 % slower on a quiet machine."""
 
 _USERS_OWN: Final = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
@@ -41,17 +41,16 @@ def tune_process() -> None:
     global _tuned
     if not _tuned:
         _tuned = True
-        keep_freed_memory()
-        spin_less()
+        _keep_freed_memory()
+        _spin_less()
 
 
 @contextmanager
 def large_import() -> Iterator[None]:
-    """Pause the garbage collector in the block, and exempt for good what was made there.
+    """Pause the garbage collector while libraries are imported, and exempt what they made for good.
 
-    For imports: they make a million objects and hardly any garbage, and what is imported stays; a
-    seventh of the time of importing Gradio, a fifth of torch and diffusers. Not where models are
-    loaded already: those must go. Does nothing in a process that is not ours.
+    Imports make a million objects and hardly any garbage; it saves a seventh of Gradio's import, a
+    fifth of torch's and diffusers'. Does nothing in a process that was not tuned.
     """
     if not _tuned:
         yield
@@ -66,8 +65,8 @@ def large_import() -> Iterator[None]:
             gc.enable()
 
 
-def keep_freed_memory() -> None:
-    """Keep up to 128 MB of freed memory for what comes next; do it before threads are started.
+def _keep_freed_memory() -> None:
+    """Keep up to 128 MB of freed memory for what comes next.
 
     The C library of Linux gives every large block back to the system when it is freed, and the
     system fills the next one with zeros, page by page: a fifth of the time of a small model. One
@@ -82,11 +81,10 @@ def keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
-def spin_less() -> None:
-    """Set how long threads spin, unless the user has; libgomp reads it when torch is imported.
+def _spin_less() -> None:
+    """Set how long waiting threads spin, unless the user has; libgomp reads it at torch's import.
 
-    libgomp's threads meet many times a step, and one that comes first spins for a while. Beside
-    other busy programs it burns the time that the other thread would need.
+    Beside other busy programs a spinning thread takes the time that the working one would need.
 
     Source: https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fSPINCOUNT.html
     """

@@ -1,8 +1,8 @@
-"""The processor: its name, its units, the variables that limit its instructions. Needs no torch.
+"""The processor's name, and the variables that limit its instructions. Needs no torch.
 
 torch, oneDNN, MKL and NumPy read those variables once, at their start; they change bits, so a
-passport names them and an exported script gets them back. A passport may be a stranger's: this is
-the one list of names and values that ever go from a file into an environment.
+passport records them and an exported script sets them again. A passport may be a stranger's: only
+the names and values of this list ever go from a file into an environment.
 
     accepted_limits({"MKL_CBWR": "AVX2", "LD_PRELOAD": "evil.so"})   # {'MKL_CBWR': 'AVX2'}
 """
@@ -18,9 +18,9 @@ _CPU_INFO: Final = Path("/proc/cpuinfo")  # Linux only
 
 def processor_name() -> str:
     """Return the processor's own name; the standard library knows it only on some systems."""
-    told = _CPU_INFO.read_text("utf-8", "replace") if _CPU_INFO.is_file() else ""
-    named = re.search(r"^model name\s*:(.*)$", told, re.MULTILINE)
-    return (named[1].strip() if named else "") or platform.processor() or platform.machine()
+    info = _CPU_INFO.read_text("utf-8", "replace") if _CPU_INFO.is_file() else ""
+    match = re.search(r"^model name\s*:(.*)$", info, re.MULTILINE)
+    return (match[1].strip() if match else "") or platform.processor() or platform.machine()
 
 
 _ISA: Final = r"(?:ALL|DEFAULT|SSE41|AVX(?:10|2|512)?(?:_[A-Z0-9]{1,8}){0,6})"
@@ -41,10 +41,10 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     # https://numpy.org/doc/stable/reference/simd/build-options.html
     "NPY_DISABLE_CPU_FEATURES": _FEATURES,
     "NPY_ENABLE_CPU_FEATURES": _FEATURES,
-    # How many threads there really are: GCC's libgomp asks these, whatever torch is told.
+    # GCC's libgomp obeys these, whatever number of threads torch is set to.
     "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
     "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),
-    # Which attention diffusers' newer models take: those that are in torch; others fetch code.
+    # The attention of diffusers' newer models: only those in torch, as others download code.
     "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
 }
 
@@ -53,17 +53,14 @@ LIMIT_NAMES: Final = tuple(_VALUES)
 
 
 def limits_in_force(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the limits of an environment, also those that no library's manual knows.
-
-    What is set changes bits, or may; only `accepted_limits` are ever set again.
-    """
+    """Return the limits of an environment; values that are not accepted are marked as "other"."""
     known = accepted_limits(environment)
-    found = {name: environment[name] for name in LIMIT_NAMES if name in environment}
-    return {name: known.get(name, f"other: {value!a:.60}") for name, value in found.items()}
+    limits = {name: environment[name] for name in LIMIT_NAMES if name in environment}
+    return {name: known.get(name, f"other: {value!a:.60}") for name, value in limits.items()}
 
 
 def accepted_limits(limits: Mapping[str, object]) -> dict[str, str]:
-    """Return those limits that are limits, by name and by value; everything else is left out."""
+    """Return only the limits whose name and value are known here."""
     return {
         name: value
         for name, pattern in _VALUES.items()

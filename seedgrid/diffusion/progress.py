@@ -1,9 +1,9 @@
 """Follow a pipeline's call: each step by its scheduler, each tile that is decoded; cancel it there.
 
 Some families offer a callback at the end of a step and some do not; all call `scheduler.step`, once
-for each of `scheduler.timesteps`. Every call has a scheduler of its own, so listening changes
-nothing for anybody else, and what the pipeline is given back is what the scheduler returned.
-Decoding a large final in tiles takes as long as many steps, so tiles are told of, too.
+for each of `scheduler.timesteps`. Every call has a scheduler of its own, so replacing its `step`
+reaches no other call. Decoding a large final in tiles takes as long as many steps, so tiles are
+reported, too.
 """
 
 import functools
@@ -18,9 +18,8 @@ from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.previews import StepState
 from seedgrid.diffusion.way import Steering
 from seedgrid.portable import native
 
@@ -34,13 +33,13 @@ def follow(
     *,
     num_pictures: int,
 ) -> None:
-    """Make a scheduler, which serves one call, tell `watch` of its steps, and steer it.
+    """Report the steps of a scheduler, which serves one call, to `watch`, and steer it.
 
-    Of the batch's rows, `num_pictures` are wanted; the rest is padding.
+    Only the first `num_pictures` rows of the batch are pictures; the rest is padding.
 
     Raises:
-        RunCancelled: Out of the pipeline's call, at the first step after the wish.
-        Halted: In the same way, when what `steering` wants is there.
+        RunCancelled: Out of the pipeline's call, at the first step after `watch.cancelled`.
+        Halted: In the same way, when all steps that `steering` records are done.
     """
     original = scheduler.step
     steering.order = scheduler.order
@@ -57,21 +56,12 @@ def follow(
         number += 1
         total = max(number, _num_steps(scheduler, recipe, loaded))
         time = float(torch.as_tensor(timestep).flatten()[0])
-        is_flow = loaded.files.family.sampling == "flow"
-        state = StepState(
-            scheduler=recipe.scheduler,
-            model_output=model_output,
-            sample=sample,
-            timestep=time,
-            alphas_cumprod=None if is_flow else getattr(scheduler, "alphas_cumprod", None),
-            prediction_type=scheduler.config.get("prediction_type", "epsilon"),
-            sigma=time / scheduler.config.num_train_timesteps,
-        )
 
         def previews() -> tuple[Pixels, ...]:
             # Previews are no part of a portable picture: torch's own arithmetic is quicker.
             with native() if recipe.is_portable else nullcontext():
-                return loaded.preview(state, recipe.width, recipe.height)[:num_pictures]
+                pictures = loaded.preview(scheduler, recipe, model_output, sample, time)
+            return pictures[:num_pictures]
 
         watch.step(number, total, previews)
         if watch.cancelled:
@@ -92,12 +82,12 @@ def _num_steps(scheduler: Any, recipe: Recipe, loaded: Loaded) -> int:
 
 @contextmanager
 def reported_tiles(pipeline: Any, watch: Watch) -> Iterator[None]:
-    """Tell `watch` of each tile that a pipeline's VAE decodes in the block.
+    """Report each tile that a pipeline's VAE decodes in the block to `watch`.
 
-    A VAE that does not say how it cuts is asked only whether to go on.
+    Where the number of tiles is not known, `watch` is only asked whether to stop.
 
     Raises:
-        RunCancelled: Out of the pipeline's call, at the first tile after the wish.
+        RunCancelled: Out of the pipeline's call, at the first tile after `watch.cancelled`.
     """
     vae = getattr(pipeline, "vae", None)
     if vae is None or not getattr(vae, "use_tiling", False):

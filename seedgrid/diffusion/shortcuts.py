@@ -1,13 +1,13 @@
-"""Quicker ways to the same bits: texts read before are remembered, pictures decoded in pairs.
+"""Quicker ways to the same bits: encoded texts are cached, pictures are decoded in pairs.
 
 At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, which
-the probe tests), so rows may be kept one by one and put together anew. A batch with one unknown row
-is encoded whole.
+the probe tests), so rows may be cached one by one and joined to other batches. A batch with one
+unknown row is encoded whole.
 
 The VAE has the largest tensors of a grid. Its kernels compute pictures one after another, so two at
 a time are as quick and take less memory; but some choose another order of sums for another number
-of pictures. So the first batch of each kind is decoded both ways and every bit is compared; what
-was found is kept in the cache folder under all that it depends on. Knows no recipes.
+of pictures. So the first batch of each kind is decoded both ways and every bit is compared; the
+result is kept in the cache folder under all that it depends on. Knows no recipes.
 
     with TextCache().used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
@@ -21,8 +21,9 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import torch
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.libraries import replaced
 from seedgrid.storage.cache import recall, remember_one
 
 MAX_KEPT_BYTES: Final = 64 * 1024**2
@@ -30,24 +31,26 @@ MAX_KEPT_BYTES: Final = 64 * 1024**2
 _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
 
 Forward = Callable[..., Any]
+_Row = tuple[list[torch.Tensor | None], TreeSpec]
+"""One row of each tensor of an encoder's output, and the form of the output."""
 
 
 class TextCache:
-    """Rows of text encoders' outputs, the least recently used forgotten first."""
+    """Rows of text encoders' outputs, up to `MAX_KEPT_BYTES`; the least recently used go first."""
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[str, Any] = OrderedDict()
+        self._rows: OrderedDict[str, _Row] = OrderedDict()
         self._num_bytes = 0
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's text encoders ask the memory first."""
+        """Let a pipeline's text encoders look in the cache first."""
         with ExitStack() as stack:
             for name in _ENCODERS:
                 encoder = getattr(pipeline, name, None)
                 if encoder is not None:
-                    asked = partial(self._recall, encoder.forward, f"{name}|{context}")
-                    stack.enter_context(replaced(encoder, "forward", asked))
+                    recall_or_run = partial(self._recall, encoder.forward, f"{name}|{context}")
+                    stack.enter_context(replaced(encoder, "forward", recall_or_run))
             yield
 
     def _recall(self, forward: Forward, context: str, *args: Any, **kwargs: Any) -> Any:
@@ -55,20 +58,37 @@ class TextCache:
         if keys and all(key in self._rows for key in keys):
             for key in keys:
                 self._rows.move_to_end(key)
-            return _join([self._rows[key] for key in keys])
+            rows, forms = zip(*(self._rows[key] for key in keys), strict=True)
+            parts = [
+                None if row[0] is None else torch.stack(row) for row in zip(*rows, strict=True)
+            ]
+            return tree_unflatten(parts, forms[0])
         output = forward(*args, **kwargs)
-        if keys and _is_made_of_rows(output, len(keys)):
+        parts, form = tree_flatten(
+            output, is_leaf=lambda value: not isinstance(value, dict | tuple)
+        )
+        if all(_has_rows(part, len(keys)) for part in parts):
             for place, key in enumerate(keys):
-                self._keep(key, _row_of(output, place))
+                self._keep(
+                    key, ([None if part is None else part[place].clone() for part in parts], form)
+                )
         return output
 
-    def _keep(self, key: str, value: Any) -> None:
+    def _keep(self, key: str, row: _Row) -> None:
         if key in self._rows:
             return
-        self._rows[key] = value
-        self._num_bytes += _num_bytes(value)
+        self._rows[key] = row
+        self._num_bytes += _num_bytes(row)
         while self._num_bytes > MAX_KEPT_BYTES:
             self._num_bytes -= _num_bytes(self._rows.popitem(last=False)[1])
+
+
+def _has_rows(part: Any, width: int) -> bool:
+    return part is None or (isinstance(part, torch.Tensor) and part.shape[:1] == (width,))
+
+
+def _num_bytes(row: _Row) -> int:
+    return sum(part.nbytes for part in row[0] if part is not None)
 
 
 def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -98,48 +118,6 @@ def _bytes(tensor: torch.Tensor) -> bytes:
     return tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
 
 
-def _is_made_of_rows(output: Any, width: int) -> bool:
-    """Tell whether an output is tensors of one row an input row, at any depth, and nothing else."""
-    if isinstance(output, torch.Tensor):
-        return output.ndim > 0 and output.shape[0] == width
-    if isinstance(output, dict):  # transformers' ModelOutput is one.
-        return all(_is_made_of_rows(value, width) for value in output.values())
-    if type(output) is tuple:
-        return all(_is_made_of_rows(value, width) for value in output)
-    return output is None
-
-
-def _row_of(output: Any, place: int) -> Any:
-    if isinstance(output, torch.Tensor):
-        return output[place].clone()
-    if isinstance(output, dict):
-        return type(output)(**{name: _row_of(value, place) for name, value in output.items()})
-    if isinstance(output, tuple):
-        return tuple(_row_of(value, place) for value in output)
-    return None
-
-
-def _join(rows: list[Any]) -> Any:
-    first = rows[0]
-    if isinstance(first, torch.Tensor):
-        return torch.stack(rows)
-    if isinstance(first, dict):
-        return type(first)(**{name: _join([row[name] for row in rows]) for name in first})
-    if isinstance(first, tuple):
-        return tuple(_join(list(parts)) for parts in zip(*rows, strict=True))
-    return None
-
-
-def _num_bytes(row: Any) -> int:
-    if isinstance(row, torch.Tensor):
-        return row.numel() * row.element_size()
-    if isinstance(row, dict):
-        return sum(_num_bytes(value) for value in row.values())
-    if isinstance(row, tuple):
-        return sum(_num_bytes(value) for value in row)
-    return 0
-
-
 Decode = Callable[..., Any]
 
 _CACHE: Final = "pairs"
@@ -147,15 +125,15 @@ _PAIR: Final = 2
 
 
 class PairedDecoding:
-    """What was found about decoding two by two, for each kind of batch."""
+    """Decoding two by two, for each kind of batch in which it gave equal bits."""
 
     @cached_property
-    def _found(self) -> dict[str, bool]:
+    def _is_equal(self) -> dict[str, bool]:
         return recall(_CACHE)
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's VAE decode two by two in the block, where every bit was found equal."""
+        """Decode two by two in the block, where this gives equal bits."""
         vae = getattr(pipeline, "vae", None)
         if vae is None:
             yield
@@ -173,12 +151,12 @@ class PairedDecoding:
     def _decode(self, latents: torch.Tensor, decode: Decode, context: str) -> torch.Tensor:
         kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
         key = hashlib.sha256(kind.encode()).hexdigest()
-        if self._found.get(key) is True:
+        if self._is_equal.get(key) is True:
             return _two_by_two(latents, decode)
         pictures: torch.Tensor = decode(latents)[0]
-        if key not in self._found:
-            self._found[key] = torch.equal(_two_by_two(latents, decode), pictures)
-            remember_one(_CACHE, key, self._found[key])
+        if key not in self._is_equal:
+            self._is_equal[key] = torch.equal(_two_by_two(latents, decode), pictures)
+            remember_one(_CACHE, key, self._is_equal[key])
         return pictures
 
 

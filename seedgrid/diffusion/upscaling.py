@@ -1,11 +1,8 @@
 """Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
 
 The network is read from safetensors and computes in float32; a Compact one (SRVGGNetCompact), as
-the bundled model has, needs nothing but torch, and equals spandrel's bit for bit. A picture is what
-plain spandrel gives for each of its tiles (core/finals.py); it needs neither the model nor its
-words.
-
-`DeferredBackend` asks the `EnlargingBackend` for recipes that name an upscaler.
+the bundled model has, needs nothing but torch, and equals spandrel's bit for bit. Each tile
+(core/finals.py) is what plain spandrel computes. Neither the model nor its words are needed.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,29 +25,28 @@ from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, Upscaler
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
-from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import pick_device
-from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.foreign_errors import foreign_errors, within_memory
+from seedgrid.diffusion.environment import computing, current_passport
+from seedgrid.diffusion.libraries import foreign_errors, within_memory
 from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import compact_scale, recorded_upscaler
 from seedgrid.storage import starts
 
 _COLOURS: Final = 3
 _SHRUNK: Final = 4
-"""A preview is so many times smaller."""
+"""Every so many pixels are shown in a preview."""
 _MAX_SCALE: Final = 8
-"""Of one network: 64 would have a picture of 2048 pixels take fifty gigabytes on its way."""
+"""Of one network: at 64 a picture of 2048 pixels would take fifty gigabytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Compact:
-    """Convolutions at the size of what is enlarged; the last gives the pixels in between.
+    """Convolutions at the size of the input, whose last layer gives the pixels in between.
 
     Source: X. Wang et al. 2021, "Real-ESRGAN", arXiv:2107.10833; github.com/xinntao/Real-ESRGAN.
 
     Attributes:
-        weights: float32, by name: `body.0.weight`, …, as `models.upscalers` knows them.
+        weights: float32, by name: `body.0.weight`, …
         scale: How many times as wide and high the picture becomes.
     """
 
@@ -74,7 +71,7 @@ class EnlargingBackend:
     """Holds the network that was used last. See `Backend` for what each method promises.
 
     Args:
-        free_memory: Lets go of whatever else is held, when memory is full.
+        free_memory: Called when memory is full: frees all models and networks.
     """
 
     def __init__(self, free_memory: Callable[[], None]) -> None:
@@ -88,7 +85,7 @@ class EnlargingBackend:
         placement: Placement,
         watch: LoadWatch | None = None,  # noqa: ARG002 (networks are small)
     ) -> Passport:
-        """Load the network and say under which passport it would compute."""
+        """Load the network, and return the passport it would have."""
         device = pick_device(placement.device)
 
         def load() -> Passport:
@@ -108,7 +105,7 @@ class EnlargingBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Make the picture that a recipe begins from as large as it says; it is alone, always."""
+        """Enlarge the start of a recipe to the recipe's size; a batch holds one."""
         (recipe,) = recipes
         device = pick_device(placement.device)
 
@@ -119,7 +116,7 @@ class EnlargingBackend:
         return (within_memory(enlarge, self._free_memory, watch.freed, recipe, str(device)),)
 
     def close(self) -> None:
-        """Let go of the network."""
+        """Free the network."""
         self._key = self._network = None
 
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
@@ -127,10 +124,10 @@ class EnlargingBackend:
 
         Raises:
             ModelError: `upscaler_library`: it needs spandrel, which is not installed;
-                `upscaler_unknown`: spandrel knows no such network, or one that makes no picture
-                larger; as `recorded_upscaler`.
+                `upscaler_unknown`: spandrel knows no such network, or it enlarges nothing; as
+                `recorded_upscaler`.
         """
-        path = recorded_upscaler(upscaler)  # Its digest is looked at each time.
+        path = recorded_upscaler(upscaler)  # It checks the file's digest each time.
         key = (upscaler, str(device))
         if self._key != key:
             self.close()
@@ -141,40 +138,47 @@ class EnlargingBackend:
         return self._network
 
     def _enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
-        """Return a recipe's start, as large as it says.
-
-        As often as its own scale takes, and back to the size by Lanczos where that is too much.
-        """
+        """Enlarge until the size is reached, and shrink by Lanczos where that is too much."""
         network = self.load(_network_of(recipe), device)
         pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
         sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
-        steps = _Steps(watch, total=sum(len(cut(*each)) for each in sizes))
+        total, numbers = sum(len(cut(*each)) for each in sizes), count(1)
+
+        def show(canvas: Pixels) -> None:
+            watch.step(next(numbers), total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
+
         with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
             for _ in sizes:
-                pixels = self._enlarged(pixels, network, device, steps)
+                pixels = _enlarged(pixels, network, device, watch, show)
                 if not pixels.size:
                     return RunError("picture_nan")
         if pixels.shape[:2] == size[::-1]:
             return pixels
         return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
 
-    def _enlarged(
-        self, pixels: Pixels, network: Any, device: torch.device, steps: _Steps
-    ) -> Pixels:
-        """Return a picture as much larger as a network makes it; nothing where that is NaN."""
-        height, width, _ = pixels.shape
-        scale = network.scale
-        whole = Image.fromarray(pixels).resize((width * scale, height * scale))
-        canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
-        for tile in cut(width, height):
-            steps.check()
-            given = _of_tile(_image_of(pixels, tile, device), pixels, tile, network)
-            if not np.isfinite(given).all():
-                return np.empty((0, 0, _COLOURS), np.uint8)
-            rows = slice(tile.top * scale, tile.bottom * scale)
-            canvas[rows, tile.left * scale : tile.right * scale] = (given * 255).round()
-            steps.done(canvas)
-        return canvas
+
+def _enlarged(
+    pixels: Pixels,
+    network: Any,
+    device: torch.device,
+    watch: Watch,
+    show: Callable[[Pixels], None],
+) -> Pixels:
+    """Return a picture as much larger as a network makes it; empty if there is NaN in it."""
+    height, width, _ = pixels.shape
+    scale = network.scale
+    whole = Image.fromarray(pixels).resize((width * scale, height * scale))
+    canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
+    for tile in cut(width, height):
+        if watch.cancelled:
+            raise RunCancelled("run_cancelled")
+        large = _of_tile(_image_of(pixels, tile, device), pixels, tile, network)
+        if not np.isfinite(large).all():
+            return np.empty((0, 0, _COLOURS), np.uint8)
+        rows = slice(tile.top * scale, tile.bottom * scale)
+        canvas[rows, tile.left * scale : tile.right * scale] = (large * 255).round()
+        show(canvas)
+    return canvas
 
 
 def _compact(path: Path, device: torch.device) -> Compact | None:
@@ -201,25 +205,8 @@ def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
     return network.eval()
 
 
-class _Steps:
-    """Tells a watch of each tile that is done, and stops before the next."""
-
-    def __init__(self, watch: Watch, *, total: int) -> None:
-        self._watch = watch
-        self._total = total
-        self._number = 0
-
-    def check(self) -> None:
-        if self._watch.cancelled:
-            raise RunCancelled("run_cancelled")
-
-    def done(self, canvas: Pixels) -> None:
-        self._number += 1
-        self._watch.step(self._number, self._total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
-
-
 def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list[tuple[int, int]]:
-    """Return what is cut into tiles, time after time, until it is as large as target."""
+    """Return the size before each enlargement, until the target is reached."""
     sizes = []
     while width < target[0] or height < target[1]:
         sizes.append((width, height))
@@ -228,14 +215,14 @@ def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list
 
 
 def _image_of(pixels: Pixels, tile: Tile, device: torch.device) -> torch.Tensor:
-    """Return a tile with its margin as networks take it: (1, 3, rows, columns), 0 … 1."""
+    """Return a tile with its margin as a network's input: (1, 3, rows, columns), 0 … 1."""
     around = tile.with_margin(pixels.shape[1], pixels.shape[0])
     part = pixels[around.top : around.bottom, around.left : around.right]
     return torch.from_numpy(part.copy()).permute(2, 0, 1)[None].to(device).float() / 255
 
 
 def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> Any:
-    """Return what a network makes of a tile: (rows, columns, 3), 0 … 1, without its margin."""
+    """Return the enlarged tile without its margin: (rows, columns, 3), 0 … 1."""
     around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()

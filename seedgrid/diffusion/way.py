@@ -1,10 +1,10 @@
-"""Ways: what was computed on the way from noise to a picture, kept and given back.
+"""Ways: what was computed on the way from noise to a picture, recorded for its children.
 
-A scheduler is called once or twice a step. For a held step it is given the output that it was
-given for the parent, and its result is the parent's; while all rows of a batch are held, the
-denoiser is not run. Outside a region the latents after each call are the parent's. At a fixed width
-a row's numbers are the same in every batch (the lock), so it does not matter beside whom the parent
-was painted. Knows nothing of words and of how a family is called, but for their embeddings' name.
+A scheduler is called once or twice a step. In a held step its input and its result are replaced by
+the parent's; while all rows of a batch are held, the denoiser is not run. Outside a region the
+latents after each call are the parent's. At a fixed width a row's numbers are the same in every
+batch (the lock), so the parent's neighbours do not matter. Knows nothing of how a family is called,
+except the names of a denoiser's inputs.
 
     steering = Steering(cells, Guide(ways={parent.id: way}), num_pictures=4)
 """
@@ -17,26 +17,26 @@ from functools import partial, wraps
 from typing import Any, Final
 
 import torch
+from torch.utils._pytree import tree_map
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.libraries import replaced
+from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import regions
 
 _SPREAD_STRENGTH: Final = 0.5
 """How far words are moved, as a share of the distance of the farthest one from their mean."""
 _SPREAD_STREAM: Final = 0x53505244
-"""A seed's noise on the words is that of this other seed, xor-ed, so that it is no part of its
-first noise."""
+"""Xor-ed with a seed, so that the noise on the words is no part of the picture's first noise."""
 _WORDS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
-"""What a denoiser calls its words: a tensor, or a list with a tensor a row."""
+"""A denoiser's names for its words: a tensor, or a list with a tensor a row."""
 _SAMPLES: Final = ("sample", "hidden_states", "x")
 
 
 class Halted(Exception):  # noqa: N818 (a signal, not an error)
-    """All calls that were wanted of a parent are recorded."""
+    """All calls that are needed of a parent are recorded."""
 
 
 @dataclass(kw_only=True)
@@ -44,10 +44,10 @@ class Way:
     """What was computed of one picture, on the CPU.
 
     Attributes:
-        outputs: What the scheduler was given at each call, a row of the denoiser's output.
-        latents: What came out of each call, (C, h, w), or (tokens, C).
-        form: What the denoiser's output looks like (`_form`).
-        pixels: The picture; None where it was not painted to its end.
+        outputs: The scheduler's input at each call, a row of the denoiser's output.
+        latents: The scheduler's result of each call, (C, h, w), or (tokens, C).
+        form: The structure of the denoiser's output (`_form`).
+        pixels: The picture; None if it was not painted to its end.
     """
 
     outputs: list[torch.Tensor] = field(default_factory=list)
@@ -70,13 +70,12 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Guide:
-    """What a call is to follow, and what is wanted of it.
+    """The parents' ways that a call follows, and what it records.
 
     Attributes:
-        ways: Of the parents, by the ids of their recipes.
-        halt_steps: Stop after so many steps, without pictures; 0 is not to stop.
-        max_bytes: How much memory the ways of its own pictures may take; what would take more is
-            not kept at all.
+        ways: By the ids of the parents' recipes.
+        halt_steps: Stop after so many steps, without pictures; 0 paints all.
+        max_bytes: How much memory the recorded ways may take; beyond it none is kept.
     """
 
     ways: Mapping[str, Way] = field(default_factory=dict)
@@ -88,12 +87,12 @@ class Steering:
     """Steers one call of a pipeline, and records it.
 
     Args:
-        cells: What sits in each row.
-        guide: What is followed.
-        num_pictures: How many rows are wanted; the rest is padding.
+        cells: The recipe of each row.
+        guide: The parents' ways.
+        num_pictures: How many rows are pictures; the rest is padding.
 
     Attributes:
-        order: Of the scheduler: how often it is called a step.
+        order: How often the scheduler is called a step.
         last: The latents after the last call.
     """
 
@@ -113,10 +112,9 @@ class Steering:
 
     @property
     def ways(self) -> list[Way]:
-        """The ways of the pictures that are wanted; empty ones where they are not kept."""
-        outputs, latents = (
-            [each.cpu() for each in some] for some in (self._outputs, self._latents)
-        )
+        """The ways of the pictures; empty ones if they are not kept."""
+        outputs = [each.cpu() for each in self._outputs]
+        latents = [each.cpu() for each in self._latents]
         return [
             Way(
                 outputs=[each[row] for each in outputs],
@@ -127,7 +125,7 @@ class Steering:
         ]
 
     def given(self, output: torch.Tensor) -> torch.Tensor:
-        """Return what the scheduler is given: of held rows what it was given for the parent."""
+        """Return the scheduler's input, with the parent's in held rows."""
         held = [row for row in range(len(self._cells)) if self._is_held(row)]
         if held:
             output = output.clone()
@@ -137,10 +135,10 @@ class Steering:
         return output
 
     def result(self, result: Any) -> Any:
-        """Return what the scheduler gives: the parent's in held rows and around a region.
+        """Return the scheduler's result, with the parent's in held rows and around a region.
 
         Raises:
-            Halted: What was wanted is recorded.
+            Halted: All calls that are needed are recorded.
         """
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
@@ -158,7 +156,7 @@ class Steering:
 
     @contextmanager
     def used_by(self, pipeline: Any, denoiser: str) -> Iterator[None]:
-        """Leave a pipeline's denoiser out where nobody needs its output; spread its words."""
+        """Skip a pipeline's denoiser while all rows are held; spread its words."""
         module = getattr(pipeline, denoiser)
         original = module.forward
 
@@ -177,7 +175,7 @@ class Steering:
             yield
 
     def _record(self, kept: list[torch.Tensor], batch: torch.Tensor) -> None:
-        """Keep the wanted rows of a batch, unless they have become too much: then none at all."""
+        """Record the pictures' rows of a batch, or drop all once they take too much memory."""
         own = batch[: self._num_pictures].detach()
         num_bytes = 2 * (self._call + 1) * own.numel() * own.element_size()
         if num_bytes <= self._guide.max_bytes:
@@ -193,7 +191,7 @@ class Steering:
         rows = [r for r, cell in enumerate(self._cells) if self._is_held(r) or cell.mask]
         if not rows:
             return latents
-        steered = latents.clone()  # Laid out in memory as it was: that decides which kernels run.
+        steered = latents.clone()  # The same memory layout, and so the same kernels.
         for row in rows:
             parents = self._ways[row].latents[self._call].to(latents.device)
             if self._is_held(row):
@@ -225,12 +223,12 @@ class Steering:
         ]
 
     def _spread(self, rows: Sequence[int], words: Any) -> Any:
-        """Move the words of rows, what they are guided away from among them, by seeded noise.
+        """Move the words of rows, negative ones included, by seeded noise.
 
-        All words of a picture are moved alike, along a random mixture of what sets them apart from
-        their mean: noise of each word's own cancels out where a denoiser looks at many of them, and
-        in any other direction there is nothing that a denoiser knows. The first word is left out of
-        the mixture: language models give it values that are a thousand times those of the others.
+        All words of a picture are moved alike, along a random mixture of their differences from
+        their mean: noise of each word's own would cancel out where a denoiser looks at many words,
+        and other directions mean nothing to a denoiser. The first word is left out of the mixture:
+        language models give it values that are a thousand times those of the others.
         """
         spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
         for row in rows:
@@ -260,22 +258,22 @@ def _with_words(
 
 
 def _form(output: Any) -> Any:
-    """Return what a denoiser's output looks like: the same, with a row of zeros a tensor."""
-    if isinstance(output, torch.Tensor):
-        return torch.zeros_like(output[:1], device="cpu")
-    if isinstance(output, dict):  # diffusers' own classes are
-        return type(output)(**{name: _form(value) for name, value in output.items()})
-    if isinstance(output, list):  # one a row
-        return [_form(output[0][None])[0]]
-    return tuple(_form(value) for value in output)
+    """Return a denoiser's output with one row of zeros in place of each tensor, on the CPU."""
+
+    def row(part: Any) -> Any:
+        if isinstance(part, list):  # one tensor a row
+            return [torch.zeros_like(part[0], device="cpu")]
+        return torch.zeros_like(part[:1], device="cpu")
+
+    return tree_map(row, output, is_leaf=lambda part: isinstance(part, list))
 
 
 def _blank(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
     """Make an output of a form, of zeros that nobody reads, with as many rows as a sample has."""
-    if isinstance(form, torch.Tensor):
-        return torch.cat([form.to(sample[0].device)] * len(sample))
-    if isinstance(form, dict):
-        return type(form)(**{name: _blank(part, sample) for name, part in form.items()})
-    if isinstance(form, list):
-        return [form[0].to(sample[0].device) for _ in sample]
-    return tuple(_blank(part, sample) for part in form)
+
+    def rows(part: Any) -> Any:
+        if isinstance(part, list):
+            return [part[0].to(sample[0].device) for _ in sample]
+        return torch.cat([part.to(sample[0].device)] * len(sample))
+
+    return tree_map(rows, form, is_leaf=lambda part: isinstance(part, list))

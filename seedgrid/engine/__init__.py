@@ -6,8 +6,8 @@
             ...
 
 Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`queue.py` says who is next, `batches.py` what of a run is left, `worker.py` is the thread that
-paints, `saver.py` the one that saves beside it.
+`queue.py` decides whose turn it is, `batches.py` holds the rest of a run, `worker.py` is the thread
+that paints, `saver.py` the one that saves at the same time.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load

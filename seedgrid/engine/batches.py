@@ -1,97 +1,40 @@
-"""Batches: what of one run is still to be painted, cut into locked batches.
+"""Batches: the part of a run that is still to be painted, cut into locked batches.
 
-One painter or several take batches, give them back when they could not paint them, and the last
-one to leave a run ends it. Knows nothing of threads, queues or where painters are.
+One painter or several take batches and give back those that they could not paint; the last one to
+leave a run ends it. Knows nothing of queues or of where painters are.
 """
 
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from seedgrid.core.errors import Notice, SeedGridError, as_ours
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
-from seedgrid.core.picture import Entry, Pixels
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Offload, Placement
+from seedgrid.engine.known import Known, KnownPassports, Painted, known_of
 from seedgrid.engine.run import Run
-from seedgrid.engine.scratch import Painted
 
 _MAX_LOSSES: Final = 3
-"""A batch that so many workers did not survive is not given to another one."""
-_MAX_PASSPORTS: Final = 256
-_IN_PASSPORTS: Final = frozenset(
-    {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
-)
-"""Settings of a recipe that a passport may depend on."""
+"""After so many workers were lost while they painted a batch, the run fails."""
 _OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group", "sequential")
 """Each needs less memory of the device than the one before."""
 LIVE: Final = "live"
-"""The turns of live runs, behind all others."""
+"""The kind of turn of live runs, which come behind all others."""
 
 Cells = tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """Pictures of a run that need no painting, by cell, all computed under one passport.
-
-    Attributes:
-        entries: Those that its library has.
-        painted: Those that were painted live for its owner.
-    """
-
-    passport: Passport
-    entries: Mapping[int, Entry]
-    painted: Mapping[int, Pixels]
-
-    @property
-    def cells(self) -> set[int]:
-        """The cells of both."""
-        return {*self.entries, *self.painted}
-
-
-def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painted) -> Known:
-    """Look for pictures of a run that its library or its owner's live runs have."""
-    ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
-    found = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
-    entries = {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
-    pixels = {
-        cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
-        for cell, recipe_id in ids.items()
-        if cell not in entries
-    }
-    live = {cell: each for cell, each in pixels.items() if each is not None}
-    return Known(passport=passport, entries=entries, painted=live)
-
-
-class KnownPassports:
-    """Under which passport recipes were painted here last; so the library can be asked at once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, Placement], Passport] = {}
-
-    def get(self, recipe: Recipe, placement: Placement) -> Passport | None:
-        """Return the passport of recipes like this one; None where none was painted yet."""
-        return self._known.get(_passport_key(recipe, placement))
-
-    def note(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
-        """Remember a passport."""
-        if len(self._known) >= _MAX_PASSPORTS:
-            self._known.clear()
-        self._known[_passport_key(recipe, placement)] = passport
-
-
 class Batches:
-    """The batches of a run that nobody has painted.
+    """The batches of a run that are still to be painted.
 
     Attributes:
-        run: The run.
-        needs_painter: False where the library knows all of it.
-        misfits: Names of painters whose passport is another than that of the run's first batch.
+        needs_painter: False if all of its pictures were known at the start.
+        misfits: Names of painters whose passport differs from that of the run's first batch.
     """
 
     def __init__(self, run: Run) -> None:
@@ -109,39 +52,39 @@ class Batches:
 
     @property
     def turn(self) -> tuple[str, str]:
-        """Runs with the same turn are painted in their order; what is live gives way."""
+        """Runs with the same turn are painted in their order."""
         return LIVE if self.run.is_live else "run", self.run.owner
 
     @property
     def is_painted(self) -> bool:
-        """Whether somebody paints a batch of it at this moment."""
+        """Whether a batch of it is being painted."""
         return self._num_painting > 0
 
     @property
     def has_more(self) -> bool:
-        """Whether there are batches that nobody has taken."""
+        """Whether there are batches that no painter has taken."""
         return bool(self._ready)
 
     def recall(self, passports: KnownPassports, painted: Painted) -> list[Known]:
-        """Return the pictures of the run that need no painting, where the passport is known.
+        """Return pictures that need no painting; their cells are in no batch from now on.
 
-        Only before anybody takes a batch; these cells are in no batch from now on.
+        Call it before any batch is taken. Only recipes whose passport is known are looked up.
         """
         cells_of: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
             if passport is not None:
                 cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
-        found = [
+        known = [
             known_of(self.run, cells, passport, painted) for passport, cells in cells_of.values()
         ]
-        known = {cell for each in found for cell in each.cells}
-        self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in known))
+        cells = {cell for each in known for cell in each.cells}
+        self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in cells))
         self.needs_painter = self.has_more
-        return found
+        return known
 
     def enter(self) -> bool:
-        """Count one more painter; False when the run has ended."""
+        """Count one more painter; False if the run has ended."""
         with self._lock:
             self._start_s = self._start_s or time.monotonic()
             self._num_painting += not self._has_ended
@@ -158,7 +101,7 @@ class Batches:
             return self._ready.popleft() if self._ready else ()
 
     def may_end(self) -> bool:
-        """Tell, once, that nothing is left and nobody paints."""
+        """Return True once: when no batch is left and none is being painted."""
         with self._lock:
             if self._has_ended or self._num_painting or self._ready:
                 return False
@@ -166,18 +109,18 @@ class Batches:
             return True
 
     def abandon(self) -> None:
-        """Forget what is left."""
+        """Drop the batches that are left."""
         with self._lock:
             self._ready.clear()
 
     def fail(self, error: BaseException) -> None:
-        """Forget what is left; the run fails with the first error that is told."""
+        """Drop the batches that are left; the run fails with the first error of several."""
         with self._lock:
             self._error = self._error or as_ours(error)
             self._ready.clear()
 
     def watch(self, saved: Future[None]) -> None:
-        """Let the run fail when this cannot be saved."""
+        """Let the run fail if this saving fails."""
 
         def note(done: Future[None]) -> None:
             if not done.cancelled() and (error := done.exception()) is not None:
@@ -186,19 +129,19 @@ class Batches:
         saved.add_done_callback(note)
 
     def is_equal(self, cells: Cells, passport: Passport) -> bool:
-        """Tell whether a passport is that of the first batch of this setting."""
+        """Tell whether a passport equals that of the first batch with these settings."""
         key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
         return self._passports.setdefault(key, passport.digest) == passport.digest
 
     def give_back(self, cells: Cells, *, misfit: str = "") -> None:
-        """Take a batch back; `misfit` names a painter that must not be given it again."""
+        """Take a batch back; `misfit` names a painter that must not get it again."""
         with self._lock:
             self.misfits |= {misfit} - {""}
             if self._error is None and not self.run.cancelled:
                 self._ready.appendleft(cells)
 
     def bear(self, cells: Cells, error: SeedGridError) -> None:
-        """Take back a batch whose worker was lost or found no memory; else the run fails."""
+        """Take back a batch after a lost worker or full memory; fail after other errors."""
         if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
             self._losses[cells] += 1
             self.give_back(cells)
@@ -206,7 +149,7 @@ class Batches:
             self.fail(error)
 
     def end(self) -> None:
-        """Tell everybody how the run ended; all its pictures are saved by now."""
+        """Announce how the run ended; all its pictures are saved by now."""
         missed = self.run.missed
         is_complete = len(self.run.finished) + len(missed) >= len(self.run.jobs)
         reason = self._error or next(iter(missed.values()), None)
@@ -219,9 +162,9 @@ class Batches:
         self.run.conclude(event)
 
     def _ease(self, cells: Cells, error: SeedGridError) -> bool:
-        """Go on in a way that needs less memory; False when there is none."""
+        """Go on in a way that needs less memory; False if there is none."""
         if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
-            return False  # Networks know no such ways.
+            return False  # Upscaler networks have no such ways.
         way = _easier_way(self.run.placement, str(error.data["device"]))
         if way is None:
             return False
@@ -235,23 +178,18 @@ class Batches:
         groups: dict[str, list[int]] = {}
         for cell in cells:
             groups.setdefault(self.run.jobs[cell].recipe.batch_key, []).append(cell)
-        found: list[Cells] = []
+        batches: list[Cells] = []
         for group in groups.values():
             width = self.run.jobs[group[0]].recipe.lock_width
-            found += [tuple(group[at : at + width]) for at in range(0, len(group), width)]
-        return found
-
-
-def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
-    key = recipe.model_dump_json(include=set(_IN_PASSPORTS))
-    return key, replace(placement, previews=False)  # Who looks on changes no bit.
+            batches += [tuple(group[at : at + width]) for at in range(0, len(group), width)]
+        return batches
 
 
 def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
-    """Return where to go on when memory is full, and what to say of it; None where nothing helps.
+    """Return a placement that needs less memory, and what to say of it; None if there is none.
 
-    First what changes no bit. Then what stands in the passport, so that verifying does the same;
-    decoding in tiles changes pictures the most.
+    First what changes no bit. Then what is recorded in the passport, so that verifying does the
+    same; decoding in tiles changes pictures the most.
     """
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]

@@ -22,14 +22,13 @@ from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, admit
 from seedgrid.engine.batches import Batches
 from seedgrid.engine.queue import Task, Work
 from seedgrid.engine.run import Run, Store
-from seedgrid.engine.scratch import Scratch
 from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
 _LIVE_S: Final = 1.5
-"""So much of others' live work may be before one's own."""
+"""A live run need not wait for less of others' live work than this."""
 _SAVING_S: Final = 10.0
 """How long closing waits for the disk."""
 
@@ -38,18 +37,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Warmth:
-    """How far loading a model ahead of need has come.
+    """The state of loading a model ahead of need.
 
     Attributes:
         model: Which one; empty when cold.
-        num_bytes: Of a large model: how much of it is in memory, of `total`.
         error: Why it failed; the next run tries again and fails with the same words.
     """
 
     state: Literal["cold", "loading", "ready", "failed"] = "cold"
     model: str = ""
-    num_bytes: int = 0
-    total: int = 0
     error: SeedGridError | None = None
 
 
@@ -57,13 +53,13 @@ class Engine:
     """Makes pictures, batch by batch, in turns between owners. Safe to use from any thread.
 
     Args:
-        backend: What paints; from now on only a worker's thread calls it, but for `card`.
-        library: Where pictures go unless a run names another place, as it must without this one.
-        placement: Where to compute.
+        backend: What paints; from now on only a worker's thread calls it, except for `card`.
+        library: Where the pictures of runs go that name no library of their own.
+        placement: Where to compute, unless a run says otherwise.
         runs_per_owner: How many runs one owner may have waiting or running.
-        bounds: What strangers may ask for beside.
+        bounds: For strangers.
         patience: How long a painter may give no sign of life.
-        on_lost: Called when the one painter hung or died, after everybody was told: end the
+        on_lost: Called when the only painter hung or died and all runs have failed: end the
             process, so that a supervisor starts it anew.
     """
 
@@ -124,27 +120,27 @@ class Engine:
 
         Args:
             jobs: At least one; their recipes may differ in everything.
-            owner: Who asks: a browser session, for example. Owners take turns.
-            address: Where from; empty for one's own machine.
-            fresh: Compute even what the library remembers.
+            owner: Owners take turns: a browser session, for example.
+            address: The owner's; empty for one's own machine.
+            fresh: Compute even what the library has.
             live: It follows somebody's typing: its pictures are not saved, and it gives way to all
-                that is asked for in earnest. It replaces its owner's live run that still waits; an
-                ordinary run replaces the live ones of other recipes, and takes what they painted.
+                ordinary runs. It replaces its owner's live run that still waits; an ordinary run
+                replaces its owner's live runs of other recipes, and takes what they painted.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
             expected: By job, the digest of the pixels that it is compared with.
-            notices: What the asker should know of the jobs.
+            notices: What the owner should know of the jobs.
 
         Raises:
             RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
-            InputError: `run_long`: more than anybody may ask for.
+            InputError: `run_long`: it is longer than `bounds` allow.
             LibraryError: The library has no room for so many pictures.
         """
         library = library or self.library
         if not jobs or library is None:
             raise ValueError("a run needs at least one job, and a library")
-        library = Scratch(library) if live else library
-        library.check_room(job.recipe for job in jobs)
+        if not live:
+            library.check_room(job.recipe for job in jobs)
         run = Run(
             jobs,
             asker=Asker(owner=owner, address=address),
@@ -175,26 +171,26 @@ class Engine:
         return run
 
     def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
-        """Return a picture of an owner's live runs, (height, width, 3) uint8, if it is here."""
+        """Return a picture of an owner's live runs, (height, width, 3) uint8, if it is kept."""
         return self._shared.painted.find(owner, recipe_id)
 
     def is_busy_for_others(self, owner: str) -> bool:
-        """Tell whether others want something painted, so that an owner's live runs should wait."""
+        """Tell whether an owner's live runs should wait, because others have work."""
         with self._lock:
             others = [each for each in self._active_runs() if each.run.owner != owner]
             has_task = any(each.asker.owner != owner for each in self._active_tasks())
         live_s = sum(self._left_s(each) for each in others if each.run.is_live)
-        in_earnest = (each for each in others if each.needs_painter and not each.run.is_live)
-        return live_s > _LIVE_S or has_task or any(in_earnest)
+        has_ordinary = any(each.needs_painter and not each.run.is_live for each in others)
+        return live_s > _LIVE_S or has_task or has_ordinary
 
     def run(self, run_id: str) -> Run | None:
-        """Return a run that goes on or that ended not long ago."""
+        """Return a run that goes on, or one of the last that ended."""
         with self._lock:
             batches = self._runs.get(run_id)
         return None if batches is None else batches.run
 
     def active_runs(self, owner: str) -> tuple[Run, ...]:
-        """Return what somebody asked for in earnest that goes on or waits, the oldest first."""
+        """Return an owner's ordinary runs that go on or wait, the oldest first."""
         with self._lock:
             runs = [batches.run for batches in self._active_runs()]
         return tuple(run for run in runs if run.owner == owner and not run.is_live)
@@ -211,21 +207,18 @@ class Engine:
 
         Args:
             function: On one machine it is called on the one thread that touches torch.
-            owner: Whose share it fills; empty for nobody's, where the program itself asks.
-            address: Where from, as in `submit`.
+            owner: Whose runs it counts among; empty for tasks of the program itself.
+            address: As in `submit`.
             recipes: What it will paint.
 
         Returns:
-            What the function returns or raises; it is cancelled when the engine closes before.
+            The function's result or error; cancelled if the engine closes before.
 
         Raises:
             RunError: As `submit`.
         """
-        task = Task(
-            function=function,
-            asker=Asker(owner=owner, address=address),
-            recipes=tuple(recipes),
-        )
+        asker = Asker(owner=owner, address=address)
+        task = Task(function=function, asker=asker, recipes=tuple(recipes))
         with self._lock:
             self._check_open()
             if owner:
@@ -235,27 +228,24 @@ class Engine:
         return task.future
 
     def warm(self, model: str | None = None) -> None:
-        """Load a model ahead of need; `warmth` tells how far it is."""
+        """Load a model ahead of need; `warmth` is its state."""
         recipe = resolve(Request(prompt="a picture", seeds=(0,)), self._backend.card(model))[0]
         self.warmth = Warmth(state="loading", model=recipe.model.id)
 
-        def watch(num_bytes: int, total: int) -> None:
-            self.warmth = replace(self.warmth, num_bytes=num_bytes, total=total)
-
         def load(backend: Backend) -> None:
-            passport = backend.prepare(recipe, self.placement, watch)
+            passport = backend.prepare(recipe, self.placement)
             self._shared.passports.note(recipe, self.placement, passport)
 
         self.submit_task(load).add_done_callback(self._note_warmth)
 
     @property
     def speeds(self) -> Speeds:
-        """How long pictures take here, as far as any were painted."""
+        """How long pictures take here, measured."""
         return self._shared.speeds
 
     @property
     def load(self) -> Load:
-        """What it has to do at this moment."""
+        """What there is to do now."""
         with self._lock:
             active: list[Work] = [*self._active_runs(), *self._active_tasks()]
             left_s = [self._left_s(each) for each in active]
@@ -263,23 +253,23 @@ class Engine:
 
     @property
     def num_painters(self) -> int:
-        """How many paint, where a cluster does; 0 where one process does."""
+        """How many workers of a cluster paint; 0 without a cluster."""
         if not isinstance(self._backend, ManyPainters):
             return 0
         return sum(not worker.gone.is_set() for worker in tuple(self._workers.values()))
 
     def begin_to_close(self) -> None:
-        """Stop all runs, and take nothing more; waits for nothing."""
+        """Stop all runs and refuse new ones; returns at once."""
         with self._lock:
             for batches in tuple(self._runs.values()):
                 batches.run.cancel()
             self._shared.queue.close()
 
     def close(self) -> None:
-        """Stop all runs, save what is finished, let go of the models.
+        """Stop all runs, save what is finished, free the models.
 
-        A painter that is still busy after the engine's patience is left behind: its thread lets go
-        of the models when it comes back.
+        A painter that is still busy after the engine's patience is not waited for: its thread
+        frees the models when it comes back.
         """
         self.begin_to_close()
         end_s = time.monotonic() + self._shared.patience.close_s
@@ -296,21 +286,21 @@ class Engine:
         atexit.unregister(self.close)
 
     def _join(self, name: str, backend: Backend) -> None:
-        """Let one more painter of a cluster paint."""
+        """Start a worker for a painter that joined the cluster."""
         with self._lock:
             if self._shared.queue.is_closed:
                 backend.close()
-            else:  # Closing one that hung ends its process, and with it what it does.
+            else:  # Closing a painter that hung ends its process.
                 self._workers[name] = Worker(backend, self._shared, backend.close, name)
 
     def _leave(self, name: str) -> None:
-        """Hand nothing more to a painter of a cluster."""
+        """Give no more work to a painter that left the cluster."""
         worker = self._workers.pop(name, None)
         if worker is not None:
             worker.is_over = True
 
     def _lose(self) -> None:
-        """Tell everybody that nothing more will be painted: the one painter hung or died."""
+        """Fail all runs and tasks: the only painter hung or died."""
         with self._lock:
             if self._shared.queue.is_closed:
                 return
@@ -356,9 +346,9 @@ class Engine:
         is_task: bool = False,
         is_live: bool = False,
     ) -> None:
-        """Let a request in; what the library knows all of waits for no painter, nor for others.
+        """Refuse a request that is too much; one that needs no painter counts only others of those.
 
-        An owner's own live runs are in nobody's way.
+        An owner's live runs do not count among that owner's own.
         """
         needs_painter = bool(recipes) or is_task
         active = [
@@ -372,13 +362,13 @@ class Engine:
         admit(
             asker,
             active,
-            wanted_s=self.speeds.estimate_s(recipes),
+            new_s=self.speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
             bounds=self._bounds,
         )
 
     def _replace_live(self, run: Run) -> None:
-        """Stop the owner's live runs that a new run makes needless: those that wait, or all."""
+        """Stop the owner's live runs that a new run makes needless; see `submit`."""
         recipes = {job.recipe for job in run.jobs}
         for batches in self._active_runs():
             other = batches.run

@@ -1,8 +1,7 @@
-"""FairQueue: what waits for a painter. Owners take turns; each waiting run is told its position.
+"""FairQueue: what waits for a painter. Owners take turns; each waiting run announces its position.
 
 Runs and tasks (verifying, loading ahead) wait in one queue; an owner's tasks take turns of their
 own, so they come between two batches of a long run. Live runs come last, in turns of their own.
-Knows nothing of how anything is painted.
 """
 
 import contextlib
@@ -22,8 +21,8 @@ from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Asker
 from seedgrid.engine.batches import LIVE, Batches
 
-_LOOK_S: Final = 0.5
-"""Who waits looks this often for what only it may take, and whether it should go."""
+_CHECK_S: Final = 0.5
+"""A waiting painter checks so often for work that only it may take, and whether it should end."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +30,7 @@ class Task:
     """A function that a painter's thread calls with its backend, between two batches.
 
     Attributes:
-        recipes: What it will paint; its length is estimated by them.
+        recipes: What it will paint, for the estimate of its time.
         context: The caller's context variables, in which the function is called.
     """
 
@@ -60,11 +59,11 @@ class Task:
         except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
             self.fail(as_ours(error) if is_memory_error(error) else error)
         else:
-            with contextlib.suppress(InvalidStateError):  # The painter was given up meanwhile.
+            with contextlib.suppress(InvalidStateError):  # The engine gave up this painter.
                 self.future.set_result(result)
 
     def fail(self, error: BaseException) -> None:
-        """Let the future raise this; nothing happens when it is done already."""
+        """Let the future raise an error, unless it is done already."""
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
@@ -73,11 +72,7 @@ Work = Batches | Task
 
 
 class FairQueue:
-    """Work by turn, the next one first. All methods may be called from any thread.
-
-    Attributes:
-        is_closed: Whether nothing more is accepted or handed out.
-    """
+    """Work by turn, the next turn first. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -86,9 +81,9 @@ class FairQueue:
         self.is_closed = False
 
     def put(self, work: Work, *, is_begun: bool = False) -> bool:
-        """Add work at the end; what was begun before its owner's other work, behind other owners.
+        """Add work behind that of its turn; begun work before that of its turn, behind other turns.
 
-        Where it waits already, only its owner's turn moves. False when the queue is closed.
+        If it waits already, only its turn moves. False if the queue is closed.
         """
         with self._changed:
             if self.is_closed:
@@ -96,30 +91,30 @@ class FairQueue:
             turn = self._turns.setdefault(work.turn, deque())
             if work not in turn:
                 turn.insert(0 if is_begun else len(turn), work)
-                self._tell_positions()
+                self._announce_positions()
                 self._changed.notify()
             if is_begun:
                 self._turns.move_to_end(work.turn)
             return True
 
     def take(self, fits: Callable[[Work], bool], is_over: Callable[[], bool]) -> Work | None:
-        """Wait for the next work that fits and remove it; None when the queue is closed."""
+        """Wait for the next work that fits and remove it; None if the queue is closed."""
         with self._changed:
             while not (self.is_closed or is_over()):
                 work = self._take(fits)
                 if work is not None:
                     return work
-                self._changed.wait(_LOOK_S)
+                self._changed.wait(_CHECK_S)
             return None
 
     def remove(self, work: Work) -> bool:
-        """Remove work; False when it does not wait here."""
+        """Remove work; False if it does not wait here."""
         with self._changed:
-            is_here = work in self._turns.get(work.turn, ())
-            if is_here:
+            is_waiting = work in self._turns.get(work.turn, ())
+            if is_waiting:
                 self._drop(work)
-                self._tell_positions()
-            return is_here
+                self._announce_positions()
+            return is_waiting
 
     def close(self) -> None:
         """Accept and hand out nothing more."""
@@ -134,7 +129,7 @@ class FairQueue:
             if work is not None:
                 self._turns.move_to_end(turn)
                 self._drop(work)
-                self._tell_positions()
+                self._announce_positions()
                 return work
         return None
 
@@ -151,8 +146,8 @@ class FairQueue:
         every = (work for each in rounds for work in each if work is not None)
         return tuple(sorted(every, key=lambda work: work.turn[0] == LIVE))
 
-    def _tell_positions(self) -> None:
-        """Tell each run its position; those that somebody paints are behind, and not told."""
+    def _announce_positions(self) -> None:
+        """Announce each run's position; runs that are being painted count last and have none."""
         runs = [work for work in self._in_order() if isinstance(work, Batches)]
         runs.sort(key=lambda batches: batches.is_painted)
         for position, batches in enumerate(runs):

@@ -1,7 +1,7 @@
-"""Run: what was asked for in one click, what happened to it so far, and the way to stop it.
+"""Run: the jobs of one click, what has happened to them so far, and the way to stop them.
 
 Any number of watchers on any threads may follow a run, from its beginning, at their own pace; the
-run goes on without them. Knows nothing of who computes.
+run goes on without them. Knows nothing of painters.
 """
 
 from __future__ import annotations
@@ -45,14 +45,11 @@ _STATES: Final[dict[type[Event], State]] = {
     Cancelled: "cancelled",
     Failed: "failed",
 }
-"""Where a run stands after an event; after others it stands as before."""
+"""The state after an event; other events change none."""
 
 
 class Store(Protocol):
-    """What the engine needs of a library; called from several threads.
-
-    `library.Library` fulfils it. A live run, which is not saved, has a `Scratch`.
-    """
+    """What the engine needs of a library; called from several threads. See `library.Library`."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
         """Make sure that pictures of these recipes will find room."""
@@ -71,15 +68,13 @@ class Run:
     """Some jobs that were submitted together. Made by `Engine.submit`.
 
     Attributes:
-        id: 32 hexadecimal digits that nobody can guess.
-        asker: Who asked.
+        id: 32 random hexadecimal digits.
         jobs: In the order of their cells.
-        library: Where the pictures go.
-        placement: Where to compute.
-        fresh: Compute even what the library remembers.
+        library: Where the pictures go; those of a live run go nowhere.
+        fresh: Compute even what the library has.
         expected: By cell, the digest of the pixels that it is compared with; empty for none.
-        notices: What the asker should know of the jobs, beside the pictures.
-        is_live: It follows somebody's typing: its pictures are kept nowhere, and it gives way.
+        notices: What the asker should know of the jobs.
+        is_live: It follows somebody's typing: its pictures are not saved, and it gives way.
         context: The context variables of the asker, in which it is painted: ZeroGPU reads
             there whose quota it is.
     """
@@ -126,51 +121,51 @@ class Run:
 
     @property
     def round_cells(self) -> tuple[int, ...]:
-        """The cells of its first job's round: all of them, but where it brings back a work."""
+        """The cells of its first job's round: all cells, unless a whole work is brought back."""
         round_id = self.lineage.round_id
         return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
     @property
     def state(self) -> State:
-        """Where the run stands now."""
+        """The state now."""
         return self._state
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last event is there."""
+        """Whether the last event was announced."""
         return self._state not in ("queued", "running")
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked it to stop; it may not have stopped yet."""
+        """Whether it was asked to stop; it may not have stopped yet."""
         return self._cancelled.is_set()
 
     @property
     def finished(self) -> Mapping[int, Entry]:
-        """The pictures that are safe so far, by cell."""
+        """The pictures that are saved so far, by cell."""
         with self._changed:
             return dict(self._finished)
 
     @property
     def owner(self) -> str:
-        """Who asked for it; owners take turns."""
+        """Whose run it is; owners take turns."""
         return self.asker.owner
 
     @property
     def is_active(self) -> bool:
-        """Whether it waits or goes on; one that is about to stop does not."""
+        """Whether it waits or goes on, and was not asked to stop."""
         return not (self.has_ended or self.cancelled)
 
     @property
     def left(self) -> tuple[Recipe, ...]:
-        """The recipes of the pictures that are not safe yet."""
+        """The recipes of the pictures that are not saved yet."""
         finished = self.finished
         return tuple(job.recipe for cell, job in enumerate(self.jobs) if cell not in finished)
 
     @property
     def missed(self) -> Mapping[int, SeedGridError]:
-        """Why some pictures came to nothing, by cell."""
-        events = self._told()
+        """The errors of pictures that could not be painted, by cell."""
+        events = self._events()
         return {event.cell: event.error for event in events if isinstance(event, Missed)}
 
     @property
@@ -182,8 +177,8 @@ class Run:
 
     @property
     def num_remembered(self) -> int:
-        """How many of the finished pictures the library knew and nobody painted."""
-        events = self._told()
+        """How many of the finished pictures came from the library, unpainted."""
+        events = self._events()
         return sum(isinstance(event, Finished) and event.remembered for event in events)
 
     @property
@@ -261,10 +256,10 @@ class Run:
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
     def given(self) -> tuple[Entry, ...]:
-        """Return the pictures of a run that has ended, though some of it came to nothing.
+        """Return the pictures of a run that has ended, though some may have failed.
 
         Raises:
-            SeedGridError: As `result`, where there is no picture, or more than pictures was missed.
+            SeedGridError: As `result`, if there is no picture, or the run broke off.
         """
         settled = len(self.finished) + len(self.missed)
         if not self.finished or settled < len(self.jobs):
@@ -272,38 +267,38 @@ class Run:
         return tuple(entry for _, entry in sorted(self.finished.items()))
 
     def when_changed(self, listener: Callable[[], None]) -> None:
-        """Call somebody after every event, on the thread that announces it, and once at the start.
+        """Call a listener now and after every event, on the thread that announces it.
 
-        For those who must not hold a thread while they wait; it should return at once.
+        For watchers that must not block a thread; the listener should return at once.
         """
         with self._changed:
             self._listeners.append(listener)
         listener()
 
     def no_longer(self, listener: Callable[[], None]) -> None:
-        """Call somebody no more."""
+        """Stop calling a listener."""
         with self._changed, contextlib.suppress(ValueError):
             self._listeners.remove(listener)
 
     def announce(self, *events: Event) -> None:
-        """Tell all watchers, of several events at once. For the engine only.
+        """Append events and wake all watchers. For the engine only.
 
         Raises:
             RuntimeError: The run has ended: nothing may follow the last event.
         """
         with self._changed:
-            listeners = self._tell(events)
+            listeners = self._append(events)
         for listener in listeners:
             listener()
 
     def conclude(self, event: Event) -> None:
-        """Tell all watchers of the end, unless they know of one. For the engine only."""
+        """Append the last event unless there is one, and wake watchers. For the engine only."""
         with self._changed:
-            listeners = () if self.has_ended else self._tell([event])
+            listeners = () if self.has_ended else self._append([event])
         for listener in listeners:
             listener()
 
-    def _tell(self, events: Sequence[Event]) -> tuple[Callable[[], None], ...]:
+    def _append(self, events: Sequence[Event]) -> tuple[Callable[[], None], ...]:
         for event in events:
             self._note(event)
         self._changed.notify_all()
@@ -321,7 +316,7 @@ class Run:
         if isinstance(event, Eased):
             self.notices = (*self.notices, event.notice)
 
-    def _told(self) -> tuple[Event, ...]:
+    def _events(self) -> tuple[Event, ...]:
         with self._changed:
             return tuple(event for _, event in self._log)
 
@@ -331,12 +326,10 @@ def _number(numbered: tuple[int, Event]) -> int:
 
 
 def _is_replaced(old: Event, new: Event) -> bool:
-    """Tell whether nobody needs an event any more after another one; previews are large."""
+    """Tell whether a new event makes an old one needless; previews are large."""
     match old:
         case Queued():
             return isinstance(new, Queued)
-        case Loading():
-            return old.total > 0 and isinstance(new, Loading | Started | Terminal)
         case Noise() | Step():
             if isinstance(new, Started):
                 is_done = isinstance(old, Step) and old.number == old.total

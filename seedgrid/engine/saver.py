@@ -1,12 +1,13 @@
 """Saver: the thread that puts painted pictures into libraries and announces those that are safe.
 
-It saves beside the painting, batch by batch, in the order of submission.
+It saves while the next batch is painted, batch by batch, in the order of submission.
 """
 
 import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Final
@@ -15,12 +16,11 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.core.events import Finished
 from seedgrid.core.picture import Entry, Picture, Pixels
 from seedgrid.core.recipe import Passport
-from seedgrid.engine.batches import Known
+from seedgrid.engine.known import Known
 from seedgrid.engine.run import Run
 
 _COPIED_TOGETHER: Final = 4
-"""So many remembered pictures are kept again, and shown, at a time."""
-
+"""So many remembered pictures are saved again, and announced, at a time."""
 
 _Call = tuple[Future[None], Callable[[], object]]
 
@@ -60,10 +60,10 @@ class Saver:
         return self.submit(partial(_save, run, pictures))
 
     def keep(self, run: Run, known: Known) -> tuple[Future[None], ...]:
-        """Keep and announce what needs no painting.
+        """Save and announce what needs no painting.
 
-        What the library has is copied to its new places in the lineage; what was painted live is
-        saved as if it had been painted now.
+        Pictures of the library get new places in the lineage; what was painted live is saved as if
+        it had been painted now.
         """
         cells = list(known.entries.items())
         kept = [
@@ -75,7 +75,7 @@ class Saver:
         return tuple(kept)
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until what was submitted is done, or the disk does not come back."""
+        """Wait until what was submitted is done, at most so long."""
         with contextlib.suppress(TimeoutError, CancelledError):
             self.submit(lambda: None).result(timeout_s)
 
@@ -97,9 +97,12 @@ class Saver:
 
 
 def _save(run: Run, pictures: dict[int, Picture]) -> None:
-    """Save pictures by cell and tell that all are safe."""
+    """Save pictures by cell and announce that all are safe; those of a live run are not saved."""
     try:
-        entries = run.library.add_together(list(pictures.values())) if pictures else ()
+        if run.is_live:
+            entries = tuple(_unsaved(picture) for picture in pictures.values())
+        else:
+            entries = run.library.add_together(list(pictures.values())) if pictures else ()
     except LibraryError as error:
         if error.code != "disk_full" or len(pictures) == 1:
             raise
@@ -107,6 +110,18 @@ def _save(run: Run, pictures: dict[int, Picture]) -> None:
         return
     run.announce(
         *(Finished(cell=cell, entry=entry) for cell, entry in zip(pictures, entries, strict=True))
+    )
+
+
+def _unsaved(picture: Picture) -> Entry:
+    """Return what a picture would be in a library; there is no file."""
+    return Entry(
+        path=Path(),
+        recipe=picture.recipe,
+        passport=picture.passport,
+        lineage=picture.lineage,
+        pixels_sha256=picture.pixels_sha256,
+        file_sha256="",
     )
 
 
@@ -123,10 +138,11 @@ def _save_each(run: Run, pictures: dict[int, Picture]) -> None:
 
 
 def _save_again(run: Run, known: Sequence[tuple[int, Entry]]) -> None:
-    entries = run.library.add_again(*((entry, run.jobs[cell].lineage) for cell, entry in known))
-    run.announce(
-        *(
-            Finished(cell=cell, entry=entry, remembered=True)
-            for (cell, _), entry in zip(known, entries, strict=True)
-        )
-    )
+    """Announce pictures of the library; those of an ordinary run get new places first."""
+    entries = [entry for _, entry in known]
+    if not run.is_live:
+        copies = ((entry, run.jobs[cell].lineage) for cell, entry in known)
+        entries = list(run.library.add_again(*copies))
+    cells = [cell for cell, _ in known]
+    pairs = zip(cells, entries, strict=True)
+    run.announce(*(Finished(cell=cell, entry=entry, remembered=True) for cell, entry in pairs))

@@ -5,43 +5,43 @@ worker has one. Whatever goes wrong ends a run and never the thread. Knows nothi
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
-from seedgrid.core.events import Loading, Missed, Started
+from seedgrid.core.errors import Notice, RunCancelled, RunError, SeedGridError
+from seedgrid.core.events import Eased, Loading, Missed, Noise, Started, Step
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
-from seedgrid.diffusion.backend import Backend, Outcome
-from seedgrid.engine.batch_watch import BatchWatch
-from seedgrid.engine.batches import Batches, Cells, KnownPassports, known_of
+from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
+from seedgrid.engine.batches import Batches, Cells
+from seedgrid.engine.known import KnownPassports, Painted, known_of
 from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
 from seedgrid.engine.saver import Saver
-from seedgrid.engine.scratch import Painted
 
 logger = logging.getLogger(__name__)
 
 _LONG: Final = 10
-"""A task may be silent for so many times as long as its pictures were estimated to take."""
+"""A task may be silent for so many times the estimate of its pictures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long a painter may give no sign of life: no step, no tile, nothing loaded.
+    """How long a painter may give no sign of life: no step, no tile, no loaded part.
 
     Attributes:
-        stop_s: After Stop, beside what its batch was estimated to take.
-        silence_s: At any time; a task adds ten times its estimate.
+        stop_s: After Stop, on top of the estimate of its batch.
+        silence_s: At any time; for a task ten times its estimate is added.
         close_s: How long closing waits for it.
-        check_s: Between two looks.
+        check_s: Between two checks.
     """
 
     stop_s: float = 60.0
@@ -62,7 +62,7 @@ class Shared:
     painted: Painted = field(default_factory=Painted)
 
     def settle(self, batches: Batches) -> None:
-        """Let others paint at a run that has more, or let it end behind what it has to save."""
+        """Queue a run that has more batches; end one that has none, after its last saving."""
         if batches.has_more and not self.queue.put(batches, is_begun=True):
             batches.abandon()  # The queue is closed.
         if batches.may_end():
@@ -75,14 +75,14 @@ class Worker:
 
     Args:
         backend: What paints; only this thread calls it, and closes it at the end.
-        shared: What it shares with other workers.
+        shared: What all workers share.
         on_lost: Called when it gave no sign of life for too long, or its thread died.
         name: Its name among several.
 
     Attributes:
         gone: Set when the thread has ended.
-        is_over: Set it to let the thread end after what it does now.
-        work: What it does now.
+        is_over: Set it to end the thread after its present work.
+        work: Its present work.
     """
 
     def __init__(
@@ -119,12 +119,12 @@ class Worker:
             self.work = None
             try:
                 self._backend.close()
-            except Exception:  # A backend that cannot be closed keeps nobody waiting.
+            except Exception:  # Nobody waits for a backend that cannot be closed.
                 logger.exception("%s could not be closed", self.name)
             self.gone.set()
 
     def _watch(self) -> None:
-        """Look for signs of life; looks are counted, so a machine that slept has not hung."""
+        """Look for signs of life; checks are counted, so a machine that slept has not hung."""
         quiet_s, seen = 0.0, (self.work, 0)
         while not self.gone.wait(self._shared.patience.check_s):
             now = (self.work, self._num_signs)
@@ -132,7 +132,7 @@ class Worker:
             quiet_s = quiet_s + self._shared.patience.check_s if is_quiet else 0.0
             seen = now
             if quiet_s > self._patience_s(self.work):
-                logger.error("%s does not come back from what it does", self.name)
+                logger.error("%s gives no sign of life", self.name)
                 self._on_lost()
                 return
 
@@ -153,7 +153,7 @@ class Worker:
         elif work.enter():
             try:
                 work.run.context.copy().run(self._paint_next, work)
-            except BaseException as error:  # Who follows the run waits for its end.
+            except BaseException as error:  # The run's watchers wait for its end.
                 logger.exception("a run failed unexpectedly")
                 work.fail(error)
             finally:
@@ -187,7 +187,7 @@ class Worker:
         if not cells:
             return
         pictures = _pictures_of(run, cells, self._paint_batch(run, cells))
-        if run.is_live:  # Known from this moment: who asks for it in earnest waits for nothing.
+        if run.is_live:  # From now on an ordinary run of these recipes need not paint them.
             for cell, pixels in pictures:
                 decoder = run.placement.decoder
                 shared.painted.note(run.owner, run.jobs[cell].recipe, passport, pixels, decoder)
@@ -204,10 +204,9 @@ class Worker:
         if not is_ready:
             run.announce(Loading(model=recipe.model.id))
 
-        def watch(num_bytes: int, total: int) -> None:
+        def watch() -> None:
             self.sign()
             _raise_if_cancelled(run)
-            run.announce(Loading(model=recipe.model.id, num_bytes=num_bytes, total=total))
 
         passport = self._backend.prepare(recipe, placement, watch)
         self.sign()
@@ -220,7 +219,7 @@ class Worker:
         _raise_if_cancelled(run)
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        watch, start_s = BatchWatch(run, cells, self.sign), time.monotonic()
+        watch, start_s = _BatchWatch(run, cells, self.sign), time.monotonic()
         self._painted_s = self._shared.speeds.estimate_s(recipes)
         try:
             outcomes = self._backend.paint(recipes, run.placement, watch)
@@ -239,7 +238,7 @@ def _raise_if_cancelled(run: Run) -> None:
 
 
 def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
-    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    """Return the pictures that came out, by cell; announce errors at once."""
     pairs = [
         (cell, _checked(outcome, run.jobs[cell].recipe))
         for cell, outcome in zip(cells, outcomes, strict=True)
@@ -250,11 +249,78 @@ def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tu
 
 
 def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
-    """Return what came out, or an error for what is no picture of this recipe."""
+    """Return an outcome, or an error if it is no picture of this recipe's size."""
     if isinstance(outcome, RunError):
         return outcome
     shape = (recipe.height, recipe.width, 3)
     if outcome.shape == shape and outcome.dtype == np.uint8:
         return outcome
-    found = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
-    return RunError("picture_shape", value=found, wanted=f"uint8 {'x'.join(map(str, shape))}")
+    actual = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=actual, wanted=f"uint8 {'x'.join(map(str, shape))}")
+
+
+class _BatchWatch:
+    """Announces the progress of a batch in its run; see `Watch`."""
+
+    def __init__(self, run: Run, cells: Cells, sign: Callable[[], None]) -> None:
+        self._run = run
+        self._cells = cells
+        self._sign = sign
+        self._last = Step(cells=cells, number=0, total=0)
+        self._first_seen: tuple[int, float] | None = None
+        self._last_seen_s = 0.0
+
+    @property
+    def step_s(self) -> float | None:
+        """How long a step took; None before two of them are done."""
+        if self._first_seen is None or self._last.number <= self._first_seen[0]:
+            return None
+        number, seen_s = self._first_seen
+        return (self._last_seen_s - seen_s) / (self._last.number - number)
+
+    @property
+    def after_steps_s(self) -> float | None:
+        """How long ago the last step was done; None before any."""
+        return time.monotonic() - self._last_seen_s if self._last.number else None
+
+    @property
+    def cancelled(self) -> bool:
+        return self._run.cancelled
+
+    def noise(self, previews: PreviewMaker) -> None:
+        self._check_open()
+        if self._run.placement.previews:
+            self._run.announce(Noise(cells=self._cells, previews=previews()))
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        self._check_open()
+        shown = previews() if self._run.placement.previews else ()
+        self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
+        self._last_seen_s = time.monotonic()
+        self._first_seen = self._first_seen or (number, self._last_seen_s)
+        if step_s := self.step_s:
+            left_s = step_s * (total - number + total * self._num_batches_behind())
+            self._last = replace(self._last, left_s=left_s)
+        self._run.announce(self._last)
+
+    def _num_batches_behind(self) -> int:
+        jobs, finished = self._run.jobs, self._run.finished
+        behind = [cell for cell in range(self._cells[-1] + 1, len(jobs)) if cell not in finished]
+        return math.ceil(len(behind) / jobs[self._cells[-1]].recipe.lock_width)
+
+    def tile(self, number: int, total: int) -> None:
+        """Announce the last step again, with the tile that is decoded now."""
+        self._check_open()
+        if self._last.number:
+            self._run.announce(replace(self._last, tile=number, num_tiles=total))
+
+    def freed(self) -> None:
+        """Announce that the batch begins anew, after memory was freed."""
+        self._check_open()
+        self._first_seen = None
+        self._run.announce(Eased(notice=Notice("memory_freed")))
+
+    def _check_open(self) -> None:
+        self._sign()
+        if self._run.has_ended:  # The engine was closed meanwhile.
+            raise RunCancelled("run_cancelled")

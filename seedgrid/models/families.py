@@ -50,7 +50,7 @@ class Family:
         zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
             recipes with and without one must not share a call.
         has_weights: Whether its words are CLIP's alone, one row of the embedding a token, so that
-            they can be weighed (`diffusion/word_weights.py`).
+            they can be weighed (`diffusion/words.py`).
         from_start: The pipeline that begins from a picture, of diffusers' own table for
             image-to-image; empty where there is none.
         sizes_start: Whether that one is told the size; the others take the picture's.
@@ -61,7 +61,7 @@ class Family:
         guidance: What its call calls the guidance scale; empty where it takes none.
         alone: What its `encode_prompt` gives, by the names of the call, where words must be read
             alone: text encoder or denoiser see how long a neighbour's are
-            (`diffusion/words_alone.py`). The second, if any, is the mask.
+            (`diffusion/words.py`). The second, if any, is the mask.
         word_block: Words whose lengths fill as many blocks of so many tokens may share a call.
         lists_words: Whether its call takes those as a list, one a picture.
         mixes_noise: Whether the noise of several seeds can be mixed where it draws its own.

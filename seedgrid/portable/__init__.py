@@ -1,21 +1,30 @@
 """Portable arithmetic: the same bits on every processor, whatever pipeline runs on it.
 
-Everywhere else the kernels decide how a sum is rounded, so another processor, another number of
-threads or another batch gives other last bits. Here the arithmetic is defined, not the kernel:
-docs/portable.md is the definition. Knows nothing of models. This is the room's one door, and
-importing it needs no torch.
+torch's own kernels decide how a sum is rounded, so another processor, another number of threads or
+another batch gives other last bits. Here the arithmetic is defined, not the kernel:
+docs/portable.md is the definition. Knows nothing of models. Other rooms import this module alone,
+which needs no torch.
 
     with portable():
         pipeline(...)
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
 
 from seedgrid.core.errors import RunError
-from seedgrid.portable.trial import PortableTrial, check_portable, try_portable
+from seedgrid.core.recipe import Passport, Value
+from seedgrid.storage.cache import recall_value, remember_value
 
+if TYPE_CHECKING:
+    import torch
+
+_CACHE: Final = "portable"
 VERSION: Final = "portable-1"
 
 __all__ = ["VERSION", "PortableTrial", "check_portable", "native", "portable", "try_portable"]
@@ -24,14 +33,14 @@ __all__ = ["VERSION", "PortableTrial", "check_portable", "native", "portable", "
 def portable(seen: Callable[[str, Any], None] | None = None) -> AbstractContextManager[None]:
     """Compute by portable arithmetic in the block; make schedulers inside it, too.
 
-    It catches every operation of torch by parts of torch that are private to it (`mode.py`).
+    It catches every operation of torch by private parts of torch (`mode.py`).
 
     Args:
-        seen: Is told each operation's name and result.
+        seen: Called with each operation's name and result.
 
     Raises:
-        RunError: `portable_refused`, out of the block, by the name of an operation that has no
-            rule; or at once, where this torch lacks those private parts.
+        RunError: `portable_refused`: out of the block, with the name of an operation that has no
+            rule; or at once, if this torch lacks those private parts.
     """
     try:
         from seedgrid.portable.mode import portable_block
@@ -47,3 +56,33 @@ def native() -> AbstractContextManager[None]:
     from seedgrid.portable.mode import native_block
 
     return native_block()
+
+
+class PortableTrial(Value):
+    """Portable arithmetic on one machine.
+
+    Attributes:
+        wrong: The operations whose bits are not those of the definition; if any, it is refused.
+        times: How many times as long as torch's own arithmetic it takes.
+    """
+
+    wrong: tuple[str, ...]
+    times: Annotated[float, Field(gt=0)]
+
+
+def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
+    """Try portable arithmetic on a device; takes some seconds and is remembered by passport."""
+    from seedgrid.portable import selftest
+
+    trial = recall_value(_CACHE, passport.digest, PortableTrial)
+    if trial is None:
+        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
+        remember_value(_CACHE, passport.digest, trial)
+    return trial
+
+
+def check_portable(device: torch.device, passport: Passport) -> None:
+    """Raise `portable_wrong_here` if this machine does not compute what the definition says."""
+    wrong = try_portable(device, passport).wrong
+    if wrong:
+        raise RunError("portable_wrong_here", value=", ".join(wrong))

@@ -1,7 +1,7 @@
 """The functions that run over whole feature maps, as fixed sequences of float32 operations.
 
-A float64 sequence would cost several times as much. These are within 3e-7 of the true value (of
-the sigmoid, of the normal distribution, of 2**t), below the step of the grids (grids.py).
+A float64 sequence would cost several times as much. These are within 3e-7 of the true value of
+sigmoid, normal distribution and 2**t, which is less than the step of the grids (grids.py).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import torch
 from seedgrid.portable.threads import cuts, spread
 
 PIECE: Final = 1 << 17
-"""Numbers worked on at a time: what is in the making stays in the processor's cache."""
+"""Numbers computed at a time, so that intermediate results stay in the processor's cache."""
 
 _LOG2_E: Final = 1.4426950216293335
 _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant term is 1

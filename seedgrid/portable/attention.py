@@ -1,7 +1,7 @@
 """Attention and softmax with one possible answer.
 
-The greatest score of a row becomes 1, every other the power of e of its distance, all of them on
-one grid; their sum and their products with the values are exact, and one quotient ends it.
+Each score becomes e**(score - greatest of its row), rounded to one grid; the sum of these and their
+products with the values are exact, and one division follows.
 """
 
 import math
@@ -18,7 +18,7 @@ from seedgrid.portable.threads import cuts, spread
 _SHARE_ANCHOR: Final = 24.0  # steps of 2**-19 for shares of attention, which are at most 1
 _SOFTMAX_ANCHOR: Final = 2.0  # steps of 2**-22
 _SCORES: Final = 1 << 18
-"""Scores worked on at a time, if a row of them is not longer."""
+"""Scores computed at a time, if a row of them is not longer."""
 
 
 def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:
@@ -26,7 +26,7 @@ def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:
 
     Args:
         scores: float32, shape (…, n); overwritten. Minus infinity has no share.
-        step_anchor: What rounds to the grid.
+        step_anchor: See `grids.anchor`.
     """
     greatest = scores.amax(-1, keepdim=True)
     greatest = torch.where(greatest == -math.inf, 0.0, greatest)

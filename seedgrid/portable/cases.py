@@ -1,7 +1,7 @@
 """One call of each operation that has a rule, on numbers that are the same on every machine.
 
-What they give is hashed; `golden.py` keeps the hashes. The numbers come from the raw whole numbers
-of PCG64, which NumPy promises never to change.
+The results are hashed; `golden.py` has the hashes. The numbers come from the raw integers of PCG64,
+which NumPy promises never to change.
 """
 
 from collections.abc import Callable
@@ -26,21 +26,21 @@ def _positive(*shape: int) -> torch.Tensor:
 
 
 def _loud(*shape: int) -> torch.Tensor:
-    """Return numbers whose second dimension has one channel a thousand times as large."""
+    """Return numbers with one channel a thousand times as large."""
     values = numbers(*shape, seed=5)
     values[:, 1] *= 1024.0
     return values
 
 
 def _far_apart(*shape: int) -> torch.Tensor:
-    """Return numbers of many bits, of which one channel is a million times as large."""
+    """Return numbers of many bits, with one channel a million times as large."""
     values = numbers(*shape, seed=6) / 3.0
     values[:, 1] *= 2.0**20
     return values
 
 
 def _minus_zeros(*shape: int) -> torch.Tensor:
-    """Return zeros whose sign torch's own forms keep; some processors give them another one."""
+    """Return negative zeros, whose sign some processors change."""
     return torch.full(shape, -0.0)
 
 

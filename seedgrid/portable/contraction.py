@@ -2,32 +2,85 @@
 
 Both operands are rounded to grids (grids.py), their products are summed exactly in float64, and the
 sum is rounded to float32 once; then the bias is added in float32. Since exact sums have no order,
-how a sum is computed (which library, way, blocks, tiles, threads) cannot show in a bit.
+the way of computing them (library, blocks, tiles, threads) changes no bit.
 
 Every row of the left operand (a token; a sample, in a convolution) and every output of the right
 one has a grid of its own, so a result never depends on its neighbours in the batch.
 
-Where both operands are activations there are no weights to balance them. Each is split into a
-coarse part and a finer rest, on a grid of its own, and three exact products are added.
+If both operands are activations, no weights balance them. Each is split into a coarse part and a
+finer rest, on a grid of its own, and three exact products are added.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final, TypeVar
 
 import torch
 
 from seedgrid.portable import winograd
-from seedgrid.portable.grids import MAX_TERMS, anchor, fine_anchor, largest, rounded
+from seedgrid.portable.grids import (
+    CACHE,
+    MAX_TERMS,
+    Ready,
+    anchor,
+    compact,
+    fine_anchor,
+    largest,
+    make_ready,
+    rounded,
+)
 from seedgrid.portable.threads import cuts, spread
-from seedgrid.portable.trials import TRIALS
-from seedgrid.portable.weights import CACHE, Ready, compact, make_ready
 from seedgrid.portable.windows import Maps, Windows, convolve
 
-_PIECE_BYTES = 1 << 21
+_PIECE_BYTES: Final = 1 << 21
 """A thread multiplies rows of so many bytes of float64 at a time, about what its cache holds."""
-_MIN_PIECE_ROWS = 64
-_MIN_PIECE_NUMBERS = 1 << 16
+_MIN_PIECE_ROWS: Final = 64
+_MIN_PIECE_NUMBERS: Final = 1 << 16
 """A thread looks for the largest of no fewer numbers than these."""
+
+TRIES: Final = 2
+"""Of each way; the quicker one counts, since the first may find caches and threads cold."""
+_MAX_KINDS: Final = 4096
+
+Way = TypeVar("Way", bound=Hashable)
+
+
+class Trials:
+    """Finds the quickest of several ways to the same bits while they are used.
+
+    Which way is quickest depends on the shape and on the processor, its caches and libraries. All
+    give every bit alike, so a trial computes the result that is needed: the first uses of a kind
+    try its ways, and from then on the quickest is taken.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._took: dict[tuple[Hashable, Hashable], list[float]] = {}
+
+    def choose(self, kind: Hashable, ways: Sequence[Way]) -> Way:
+        """Return the first way that was tried fewer than `TRIES` times, or else the quickest."""
+        if len(ways) == 1:
+            return ways[0]
+        took = {way: self._took.get((kind, way), []) for way in ways}
+        untried = (way for way in ways if len(took[way]) < TRIES)
+        return next(untried, min(ways, key=lambda way: min(took[way], default=0.0)))
+
+    @contextmanager
+    def timed(self, kind: Hashable, way: Hashable) -> Iterator[None]:
+        """Measure a way in the block, if it is still on trial."""
+        took = self._took.setdefault((kind, way), [])
+        start = self._clock()
+        yield
+        if len(took) < TRIES:
+            took.append(self._clock() - start)
+        if len(self._took) > _MAX_KINDS:
+            self._took.clear()
+
+
+TRIALS: Final = Trials()
+"""Of the whole process."""
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -49,7 +102,7 @@ def on_grid(numbers: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def on_two_grids(numbers: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round float32 numbers as `on_grid` does, and what that leaves to a grid 2**19 times as fine.
+    """Round float32 numbers as `on_grid` does, and the rest to a grid 2**19 times as fine.
 
     Returns:
         float64; the second is at most 2**18 steps of its grid.
@@ -112,7 +165,7 @@ def _make_rows(weights: torch.Tensor) -> Ready:
 
 
 def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Add a bias in place; zero is always a positive zero afterwards."""
+    """Add a bias in place; every zero becomes a positive zero."""
     return sums.add_(0.0 if bias is None else bias + 0.0)
 
 
@@ -159,31 +212,17 @@ def convolution(
         return convolve(maps, matrix, bias, windows)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Kernel:
-    """Weights of a convolution with the balance multiplied back in, for unscaled inputs.
+def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> Ready:
+    """Make weights ready and multiply the balance back in, for inputs that are not balanced.
 
-    Attributes:
-        balance: See `Ready`.
-        matrix: `compact`; of shape (groups, outputs, inputs, taps), or Winograd's
-            (16, inputs, outputs).
-        is_transformed: Whether `matrix` is Winograd's.
+    Winograd's way is used where it is allowed and proven exact.
     """
-
-    balance: torch.Tensor
-    matrix: torch.Tensor
-    is_transformed: bool
-
-
-def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> _Kernel:
-    """Make weights ready, for Winograd's way where that is asked for and proven exact."""
     ready = make_ready(_grouped(weights, groups))
     transformed = winograd.transformed_weights(ready) if use_winograd else None
     if transformed is None:
-        plain = compact(ready.matrix * ready.balance[:, None, :, None])
-        return _Kernel(balance=ready.balance, matrix=plain, is_transformed=False)
+        return replace(ready, matrix=compact(ready.matrix * ready.balance[:, None, :, None]))
     matrix = compact(transformed * ready.balance[0, :, None])
-    return _Kernel(balance=ready.balance, matrix=matrix, is_transformed=True)
+    return replace(ready, matrix=matrix, is_transformed=True)
 
 
 def _widened(matrices: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from seedgrid.portable import activations, functions
-from seedgrid.portable.rule_table import RULES, Rule, TensorRule, refusal, rule
+from seedgrid.portable.rules import RULES, Rule, TensorRule, refusal, rule
 
 
 def _is_float(value: Any) -> bool:
@@ -77,7 +77,7 @@ def _reciprocal(x: torch.Tensor) -> torch.Tensor:
 
 @rule("add")
 def _add(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
-    # x + alpha * y may be fused: two roundings, said apart.
+    # x + alpha * y may be fused into one rounding: here there are always two.
     return torch.add(x, y if alpha == 1 else y * alpha)
 
 
@@ -94,13 +94,13 @@ def _rsub(x: torch.Tensor, y: Any, alpha: float = 1) -> torch.Tensor:
 @rule("div")
 def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> torch.Tensor:
     if not isinstance(y, torch.Tensor) and _is_float(x):
-        # Some devices multiply by 1 / y instead, which rounds once more.
+        # Some devices multiply by 1 / y instead, which rounds twice.
         y = torch.full((1,) * x.dim(), y, dtype=x.dtype, device=x.device)
     return torch.div(x, y, rounding_mode=rounding_mode)
 
 
 def _positive_zero(operation: Callable[..., torch.Tensor]) -> Rule:
-    """Make a rule of one whose zeros may have either sign: they become positive."""
+    """Make a rule of an operation whose zeros may have either sign: they become positive."""
 
     def compute(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
         result = operation(x, *args, **options)

@@ -1,9 +1,9 @@
 """Elementary functions in float64: fixed sequences of IEEE operations, one after the other.
 
-Mathematical libraries round these differently from processor to processor; additions, products,
-quotients and square roots they may not. Arguments and results are NumPy arrays (NumPy computes each
-operation by itself, so nothing is contracted). Within 1e-14 of the true value, relative to the
-larger of it and 1e-300; rounded once more to float32 by the caller who wants that.
+Mathematical libraries round these functions differently from processor to processor; additions,
+products, quotients and square roots are the same everywhere. Arguments and results are NumPy arrays
+(NumPy computes each operation by itself, so none are fused). Within 1e-14 of the true value,
+relative to the larger of it and 1e-300.
 
     >>> float(exp(np.float64(0.0)))
     1.0
@@ -85,7 +85,7 @@ def exp(x: Any) -> Doubles:
 def log(x: Any) -> Doubles:
     """Return the natural logarithm: 2 atanh((m - 1) / (m + 1)) + e ln 2 of x = m 2**e.
 
-    Zero gives minus infinity, negative numbers NaN; subnormal numbers are not met and give zero's.
+    Zero and subnormal numbers give minus infinity, negative numbers NaN.
     """
     x = _doubles(x)
     bits = np.atleast_1d(x).view(np.int64).reshape(x.shape)

@@ -1,4 +1,4 @@
-"""Round numbers to a grid so coarse that sums of products of them are exact in any order.
+"""Round numbers, and weights, to grids so coarse that sums of products are exact in any order.
 
 A grid is the whole multiples of a power of two. Its step follows from the largest magnitude, so a
 rounded number is a whole number below 2**19 times that step. A product of two is below 2**38, a
@@ -7,6 +7,9 @@ or vector width it is made. Adding and taking away 1.5 * 2**23 steps rounds to t
 even, by two IEEE additions. Knows nothing of layers.
 """
 
+import weakref
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -23,6 +26,11 @@ STEP: Final = 2.0**-18
 _EXPONENT_BITS: Final = 0x7F800000
 _HALF_GRID: Final = 48.0
 _FINE_HALF_GRID: Final = 49152.0  # in float64: steps of 2**-37
+
+MAX_KEPT_BYTES: Final = 384 * 1024**2
+_LARGE: Final = 1 << 19
+"""Numbers in a matrix that is worth compacting."""
+_BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
 
 
 def power_below(magnitudes: torch.Tensor) -> torch.Tensor:
@@ -50,16 +58,106 @@ def anchor(magnitudes: torch.Tensor) -> torch.Tensor:
 
     Returns:
         48 times the power of two below, so that a float32 near it has steps of 2**-18 times that
-        power; infinity where numbers are not finite, which makes all of them NaN.
+        power; infinity if a number is not finite, which makes all numbers of the grid NaN.
     """
     return power_below(magnitudes).mul_(_HALF_GRID)
 
 
 def fine_anchor(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return the anchor of what rounding by `anchor` leaves: float64, steps of 2**-37."""
+    """Return the anchor for the rest after rounding by `anchor`: float64, steps of 2**-37."""
     return power_below(magnitudes).to(torch.float64).mul_(_FINE_HALF_GRID)
 
 
 def rounded(numbers: torch.Tensor, anchors: torch.Tensor | float) -> torch.Tensor:
-    """Round numbers to the grid of their anchors, of one type; the result is a new tensor."""
+    """Round numbers to the grid of their anchors; a new tensor of the same type."""
     return torch.add(numbers, anchors).sub_(anchors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """Weights on their grids, balanced between input channels.
+
+    Each input channel is multiplied by a power of two that its weights give, and the weights are
+    divided by it: both exact. What a channel contributes is then what its magnitude says, so one
+    loud channel with quiet weights does not coarsen the grid of all others.
+
+    Attributes:
+        balance: float32 powers of two, shape (groups, inputs), by which inputs are multiplied.
+        matrix: float64, shape (groups, outputs, inputs, taps), rounded while divided by the
+            balance; a prepared one may be `compact`, or hold the balance again.
+        steps: float64, shape (groups, outputs): of each output's grid.
+        is_transformed: Whether `matrix` is Winograd's, shape (16, inputs, outputs).
+    """
+
+    balance: torch.Tensor
+    matrix: torch.Tensor
+    steps: torch.Tensor
+    is_transformed: bool = False
+
+
+def make_ready(weights: torch.Tensor) -> Ready:
+    """Balance and round weights.
+
+    Args:
+        weights: float32, shape (groups, outputs, inputs, taps).
+    """
+    balance = power_below(largest(weights, (1, 3))).clamp_(*_BALANCE_LIMITS)
+    balanced = weights / balance
+    magnitudes = largest(balanced, (2, 3))
+    return Ready(
+        balance=balance.flatten(1),
+        matrix=rounded(balanced, anchor(magnitudes)).to(torch.float64),
+        steps=(power_below(magnitudes) * STEP).flatten(1).to(torch.float64),
+    )
+
+
+def compact(matrix: torch.Tensor) -> torch.Tensor:
+    """Return a large float64 matrix as float32, if that holds it exactly; half of the memory.
+
+    Widening it at each use costs a tenth of making it ready again.
+    """
+    if matrix.numel() < _LARGE:
+        return matrix
+    short = matrix.to(torch.float32)
+    return short if torch.equal(short.to(torch.float64), matrix) else matrix
+
+
+class WeightCache:
+    """Ready weights of living parameters, up to a number of bytes; others are made at each use."""
+
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+        self._kept: dict[int, tuple[Hashable, Ready, int]] = {}
+        self._num_bytes = 0
+        self._max_bytes = max_bytes
+
+    def get(self, owner: torch.Tensor, make: Callable[[], Ready], form: Hashable = "") -> Ready:
+        """Return the ready weights of a parameter, or make them.
+
+        Args:
+            owner: The weights. Only a `Parameter` is known to live on, so only those are kept.
+            make: Makes them ready.
+            form: Names what `make` makes; of one parameter only the last form is kept.
+        """
+        if not isinstance(owner, torch.nn.Parameter):
+            return make()
+        state = (owner.data_ptr(), owner._version, form)
+        kept = self._kept.get(id(owner))
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        self._forget(id(owner))
+        ready = make()
+        size = ready.matrix.numel() * ready.matrix.element_size()
+        if self._num_bytes + size <= self._max_bytes:
+            if kept is None:
+                weakref.finalize(owner, self._forget, id(owner))
+            self._kept[id(owner)] = (state, ready, size)
+            self._num_bytes += size
+        return ready
+
+    def _forget(self, key: int) -> None:
+        _, _, size = self._kept.pop(key, (None, None, 0))
+        self._num_bytes -= size
+
+
+CACHE: Final = WeightCache()
+"""Of the whole process; weights leave it with their parameter."""

@@ -4,12 +4,11 @@ from typing import Any
 
 import torch
 
-from seedgrid.portable import norms
 from seedgrid.portable.attention import attention, softmax
 from seedgrid.portable.contraction import convolution, linear, product
 from seedgrid.portable.noise import normal
-from seedgrid.portable.rule_table import refusal, rule
-from seedgrid.portable.sums import folded
+from seedgrid.portable.rules import refusal, rule
+from seedgrid.portable.sums import folded, group_norm, layer_norm
 
 
 @rule("_softmax")
@@ -26,14 +25,14 @@ def _safe_softmax(x: torch.Tensor, dim: int, dtype: Any = None) -> torch.Tensor:
 def _group_norm(
     x: torch.Tensor, weight: Any, bias: Any, _n: int, _c: int, _hw: int, group: int, eps: float
 ) -> tuple[torch.Tensor, ...]:
-    return norms.group_norm(x, weight, bias, group, eps)
+    return group_norm(x, weight, bias, group, eps)
 
 
 @rule("native_layer_norm")
 def _layer_norm(
     x: torch.Tensor, shape: Any, weight: Any, bias: Any, eps: float
 ) -> tuple[torch.Tensor, ...]:
-    return norms.layer_norm(x, shape, weight, bias, eps)
+    return layer_norm(x, shape, weight, bias, eps)
 
 
 def _must_be_float32(*tensors: torch.Tensor | None) -> None:
@@ -159,7 +158,7 @@ def _normal(
 
 @rule("_linalg_solve_ex")
 def _solve(left: torch.Tensor, right: torch.Tensor, **_: Any) -> tuple[torch.Tensor, ...]:
-    """Solve the few equations of multistep solvers: Gauss and Jordan's way with row pivots."""
+    """Solve the few equations of multistep solvers by Gauss-Jordan elimination with row pivots."""
     size = left.shape[-1]
     ends = right.reshape(size, -1).tolist()
     rows = [[*row, *end] for row, end in zip(left.tolist(), ends, strict=True)]

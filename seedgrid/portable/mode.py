@@ -1,8 +1,8 @@
 """`portable_block`: a block in which torch computes by portable arithmetic, whatever runs in it.
 
-It sits below any pipeline: each operation that reaches torch's dispatcher is exact and goes
-through, has a rule (rules.py), or is refused by its name. Linear layers and attention are met one
-floor higher, where torch has not yet chosen a kernel for them by device and shape.
+It works below any pipeline: each operation that reaches torch's dispatcher is exact and unchanged,
+has a rule (rules.py), or is refused by its name. Linear layers and attention are caught one level
+higher, where torch has not yet chosen a kernel for them by device and shape.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from seedgrid.portable.rule_table import refusal
-from seedgrid.portable.rules import EXACT, RULES, Rule, in_place
+from seedgrid.portable import elementwise_rules, layer_rules, reduction_rules  # noqa: F401 (rules)
+from seedgrid.portable.rules import EXACT, RULES, Rule, in_place, refusal
 from seedgrid.portable.tables import portable_tables
 from seedgrid.portable.threads import taken_from_torch
 
 Seen = Callable[[str, Any], None]
-"""Is told each operation's name and result, to find the first that differs."""
+"""Called with each operation's name and result, to find the first that differs."""
 
 _ABOVE: Final[dict[Any, Rule]] = {
     torch.nn.functional.linear: RULES["linear"],
@@ -29,7 +29,7 @@ _ABOVE: Final[dict[Any, Rule]] = {
 
 
 class _Functions(TorchFunctionMode):
-    """Meets functions that torch would take apart, or not, as the device suggests."""
+    """Catches functions that torch takes apart on some devices only."""
 
     def __init__(self, seen: Seen | None) -> None:
         super().__init__()
@@ -74,10 +74,10 @@ class _Operations(TorchDispatchMode):
 
 
 def rule_for(name: str) -> Rule | None:
-    """Return the rule of an operation; None when it is exact.
+    """Return the rule of an operation; None if it is exact.
 
     Raises:
-        RunError: `portable_refused` when it is neither.
+        RunError: `portable_refused`: it is not exact and has no rule.
     """
     if name in EXACT:
         return None
@@ -89,27 +89,19 @@ def rule_for(name: str) -> Rule | None:
 
 @contextmanager
 def native_block() -> Iterator[None]:
-    """Let torch compute as it does, in a block within `portable_block`; no change outside one."""
+    """Let torch compute as usual in a block within `portable_block`; no change outside one."""
     with torch._C.DisableTorchFunction(), _disable_current_modes():
         yield
 
 
 @contextmanager
 def portable_block(seen: Seen | None = None) -> Iterator[None]:
-    """Compute by portable arithmetic in the block; make schedulers inside it, too.
-
-    Args:
-        seen: Is told of each operation.
-
-    Raises:
-        RunError: `portable_refused`, out of the block, by the name of what has no rule.
-    """
-    # Infinities are no fault in tables; torch does not warn of them either.
-    quiet = np.errstate(all="ignore")
+    """See `seedgrid.portable.portable`."""
+    # Tables may hold infinities; torch does not warn of them either.
     with (
         taken_from_torch(),
         torch.no_grad(),
-        quiet,
+        np.errstate(all="ignore"),
         portable_tables(),
         _Functions(seen),
         _Operations(seen),

@@ -1,8 +1,8 @@
 """Normal numbers from a CPU generator, close to `torch.randn`'s and equal on every processor.
 
-The generator (mt19937) gives the same whole numbers everywhere; only what torch makes of them, by
-the processor's own logarithm and cosine, differs in the last bits. The draws are torch's, in
-number and order, so the composition that a seed stands for stays.
+The generator (mt19937) gives the same integers everywhere; torch turns them into normal numbers by
+the processor's own logarithm and cosine, which differ in the last bits. The number and order of
+draws are torch's, so a seed keeps its composition.
 """
 
 import math
@@ -20,7 +20,7 @@ BLOCK: Final = 16
 
 _MAX_SPARE: Final = 64
 _spare: dict[int, tuple[torch.Generator, float]] = {}
-"""By a generator's id: the number that is left. The generator is held, so no other has its id."""
+"""By a generator's id: the unused number of its last pair. The generator is held to keep its id."""
 
 
 def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
@@ -31,7 +31,7 @@ def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
 
 
 def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
-    """Each block of 16 uniform numbers gives 8 radii and 8 angles; an odd end is drawn again."""
+    """Turn blocks of 16 uniform numbers into 8 radii and 8 angles; an odd end is drawn again."""
     uniform = torch.rand(count, generator=generator, dtype=torch.float32).numpy()
     values = np.empty(count)
     whole = count - count % BLOCK
@@ -43,7 +43,7 @@ def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
 
 
 def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Doubles:
-    """Box and Muller's transform of blocks of 16 numbers, 0 up to 1."""
+    """Apply Box and Muller's transform to blocks of 16 numbers, 0 up to 1."""
     radii, angles = np.moveaxis(uniform.astype(np.float64).reshape(-1, 2, BLOCK // 2), 1, 0)
     radius = functions.sqrt(functions.log(1.0 - radii) * -2.0)
     angle = angles * (2.0 * functions.PI)
@@ -52,7 +52,7 @@ def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> 
 
 
 def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
-    """Fewer than 16: pairs from two uniform float64 numbers; a second one that is left is kept."""
+    """Draw fewer than 16: pairs from two uniform float64 numbers; an unused second one is kept."""
     values: list[float] = []
     while len(values) < count:
         spare = _take_spare(generator)
@@ -74,6 +74,6 @@ def _keep_spare(generator: torch.Generator, value: float) -> None:
 
 
 def _take_spare(generator: torch.Generator) -> float | None:
-    """Return what is left from the last pair, however much was drawn otherwise since."""
+    """Return the unused number of the last pair, whatever was drawn in blocks since."""
     _, value = _spare.pop(id(generator), (generator, None))
     return value

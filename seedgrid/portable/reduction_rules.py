@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from seedgrid.portable import norms
-from seedgrid.portable.rule_table import RULES, Rule, refusal, rule
-from seedgrid.portable.sums import folded, moved_last
+from seedgrid.portable.rules import RULES, Rule, refusal, rule
+from seedgrid.portable.sums import folded, moved_last, square_root
 
 
 def _dims(x: torch.Tensor, dim: Any) -> list[int]:
@@ -18,7 +17,7 @@ def _dims(x: torch.Tensor, dim: Any) -> list[int]:
 
 
 def _kept(x: torch.Tensor, value: torch.Tensor, dims: list[int], keepdim: bool) -> torch.Tensor:
-    """Give a reduced tensor its dimensions of length 1 back, if they are wanted."""
+    """Give a reduced tensor its dimensions of length 1 back, if `keepdim`."""
     if not keepdim:
         return value
     return value.reshape([1 if i in dims else n for i, n in enumerate(x.shape)])
@@ -71,7 +70,7 @@ def _var(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
 @rule("std")
 def _std(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
     value, dims, keepdim = _variance(x, *args, **options)
-    return _kept(x, norms.square_root(value), dims, keepdim).to(x.dtype)
+    return _kept(x, square_root(value), dims, keepdim).to(x.dtype)
 
 
 @rule("linalg_vector_norm")
@@ -87,7 +86,7 @@ def _vector_norm(
         raise refusal(f"linalg_vector_norm ord={ord}")
     dims = _dims(x, dim)
     terms = moved_last(x, dims)
-    value = norms.square_root(folded(terms.mul_(terms)))
+    value = square_root(folded(terms.mul_(terms)))
     return _kept(x, value, dims, keepdim).to(dtype or x.dtype)
 
 

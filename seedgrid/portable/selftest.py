@@ -1,9 +1,9 @@
-"""Compare what this machine computes with the hashes that belong to the definition.
+"""Compare what this machine computes with the hashes of the definition.
 
 A hash that differs means that pictures made here would not be those of other machines: a fault in
-this build of torch or NumPy, or a library that changed what it calls.
+this build of torch or NumPy, or a library that calls other operations than before.
 
-    wrong = check()   # () where all is well, after a second or two
+    wrong = check()   # () if all is well, after a second or two
 """
 
 import hashlib
@@ -39,22 +39,22 @@ def run(name: str, device: torch.device | None = None) -> str:
 
 
 def check(device: torch.device | None = None) -> tuple[str, ...]:
-    """Return the names of the operations whose hash is another one here; see `run`."""
+    """Return the names of the operations whose hash differs here; see `run`."""
     return tuple(name for name in CASES if run(name, device) != GOLDEN.get(name))
 
 
 def check_grid(folder: Path) -> tuple[str, ...]:
-    """Return `("grid",)` if the bundled model's tiny grid is another one here; on the CPU."""
+    """Return `("grid",)` if the bundled model's tiny grid differs here; on the CPU."""
     pipeline = DiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     return () if grid_digest(pipeline) == GRID else ("grid",)
 
 
 def cost(device: torch.device) -> float:
-    """Return how many times as long a block of a denoiser takes, in turns: the best of each side.
+    """Return how many times as long a block of a denoiser takes as with torch's own arithmetic.
 
-    What else the machine does makes single turns longer, never shorter. One thread, for several
-    wait for each other where others compute.
+    Both are measured in turns, and the shortest turn of each counts: other programs only make turns
+    longer. One thread, since several would wait for each other on a busy machine.
     """
     maps = numbers(2, 96, 32, 32).to(device)
     kernel = torch.nn.Parameter(numbers(96, 96, 3, 3, seed=2).to(device), requires_grad=False)

@@ -1,13 +1,21 @@
-"""Sums in one fixed order: the last half is added onto the first, until one number is left.
+"""Sums in one fixed order, and the normalisations made of them.
 
-Terms are float64, each addition is one IEEE addition, and the order follows from the number of
-terms alone. Used for means and variances, whose terms need not lie on a grid.
+The last half of the terms is added onto the first, until one number is left. Terms are float64,
+each addition is one IEEE addition, and the order follows from the number of terms alone. Used for
+means and variances, whose terms need not lie on a grid.
 """
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
+import numpy as np
 import torch
+
+from seedgrid.portable.threads import cuts, spread
+
+_TERMS: Final = 1 << 19
+"""Numbers summed at a time; whole rows of them."""
 
 
 def folded(terms: torch.Tensor) -> torch.Tensor:
@@ -50,3 +58,85 @@ def moments(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     torch.mul(terms[0], terms[0], out=terms[1])
     mean, square = folded(terms) / count
     return mean, (square - mean * mean).clamp_min_(0.0)
+
+
+def _moments_of(rows: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return mean and 1 / sqrt(variance + eps) of each row, float64, some rows at a time."""
+    pieces = cuts(len(rows), max(1, _TERMS // rows.shape[1]))
+    means, variances = zip(*spread(lambda some: moments(rows[some]), pieces), strict=True)
+    variance = torch.cat(variances) + eps
+    return torch.cat(means), 1.0 / square_root(variance)
+
+
+def square_root(x: torch.Tensor) -> torch.Tensor:
+    """Return float64 square roots, rounded correctly, which not every build of torch does."""
+    return torch.from_numpy(np.asarray(np.sqrt(x.cpu().numpy()))).to(x.device)
+
+
+def group_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    groups: int,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Normalise each sample's groups of channels: x * a + b, a and b from float64.
+
+    Args:
+        x: float32, shape (n, c, …).
+        weight: Shape (c,).
+        bias: Shape (c,).
+        groups: A divisor of c.
+        eps: Added to the variance.
+
+    Returns:
+        The result, means and inverse deviations, shapes (n, c, …), (n, groups), (n, groups).
+    """
+    samples, channels = x.shape[:2]
+    dense = x.contiguous()
+    mean, inverse = _moments_of(dense.view(samples * groups, -1), eps)
+    mean, inverse = mean.view(samples, groups, 1), inverse.view(samples, groups, 1)
+    factor = inverse.expand(-1, -1, channels // groups).reshape(samples, channels)
+    if weight is not None:
+        factor = factor * weight.to(torch.float64)
+    middle = mean.expand(-1, -1, channels // groups).reshape(samples, channels)
+    offset = -middle * factor
+    if bias is not None:
+        offset = offset + bias.to(torch.float64)
+    result = scaled(dense.view(samples, channels, -1), factor, offset).view(x.shape)
+    return result, mean.flatten(1).to(torch.float32), inverse.flatten(1).to(torch.float32)
+
+
+def scaled(maps: torch.Tensor, factor: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+    """Return maps * factor + offset, each rounded to float32; one of both a channel."""
+    factors, offsets = factor.to(torch.float32)[..., None], offset.to(torch.float32)[..., None]
+    result = torch.empty_like(maps)
+
+    def scale(some: slice) -> None:
+        torch.mul(maps[some], factors[some], out=result[some]).add_(offsets[some])
+
+    spread(scale, cuts(len(maps), max(1, _TERMS // maps[0].numel())))
+    return result
+
+
+def layer_norm(
+    x: torch.Tensor,
+    shape: Sequence[int],
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Normalise the last dimensions: ((x - mean) * inverse) * weight + bias in float32.
+
+    Returns:
+        The result, means and inverse deviations, the latter two with dimensions of length 1.
+    """
+    rows = x.reshape(-1, math.prod(shape))
+    mean, inverse = (part.to(torch.float32).unsqueeze(1) for part in _moments_of(rows, eps))
+    result = (rows - mean).mul_(inverse)
+    if weight is not None:
+        result.mul_(weight.reshape(-1))
+    if bias is not None:
+        result.add_(bias.reshape(-1))
+    outer = [*x.shape[: x.dim() - len(shape)], *[1] * len(shape)]
+    return result.view(x.shape), mean.view(outer), inverse.view(outer)

@@ -1,8 +1,8 @@
 """NumPy and `math` for the modules of schedulers, whose tables are made outside torch.
 
 NumPy's and the C library's logarithm, exponential and powers differ from processor to processor.
-Arrays made here carry own ones along, through operators too; a function that has no exact or own
-form is refused by name.
+Arrays made here use those of functions.py, in operators too; a function that is neither exact nor
+replaced is refused by name.
 
     with portable_tables():
         scheduler = DDIMScheduler(...)
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from seedgrid.portable import functions
-from seedgrid.portable.rule_table import refusal
+from seedgrid.portable.rules import refusal
 
 _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
     "exp": functions.exp,
@@ -30,7 +30,7 @@ _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
     "tan": functions.tan,
     "tanh": functions.tanh,
 }
-"""Of NumPy and of `math`, by the same name."""
+"""Replacements in NumPy and in `math`, by the same name."""
 _OWN: Final = _OF_BOTH | {
     "sqrt": functions.sqrt,
     "arctan": functions.atan,
@@ -66,7 +66,7 @@ _MATH_EXACT: Final = frozenset(_MATH_EXACT_WORDS.split())
 class PortableArray(np.ndarray):
     """An array whose functions and operators give the same bits everywhere."""
 
-    __array_priority__ = 2000.0  # above a tensor's, so that sums of both are made here
+    __array_priority__ = 2000.0  # above a tensor's, so that sums of both are computed here
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [_plain(value) for value in inputs]
@@ -84,7 +84,7 @@ class PortableArray(np.ndarray):
         return _own_kind(_computed(_OWN[name], plain, options.get("out")))
 
     def item(self, *place: Any) -> Any:
-        """Return one number, which keeps to own powers."""
+        """Return one number, whose powers are portable too."""
         value = super().item(*place)
         return Number(value) if isinstance(value, float) else value
 
@@ -123,7 +123,7 @@ def _computed(function: Callable[..., Any], inputs: list[Any], out: Any) -> Any:
 
 
 class _Module(types.ModuleType):
-    """Stands for a module: own functions, exact ones, and a refusal for all others."""
+    """Replaces a module: portable functions, exact ones, and a refusal for all others."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
 """Let each thread compute whole pieces of an operation by itself.
 
 torch divides every step between its threads, which wait for each other after it; a piece of a
-portable operation is a dozen short steps or more. Which thread computes a piece, and beside which
-others, cannot show in a bit.
+portable operation is a dozen short steps or more. Which thread computes a piece changes no bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +25,7 @@ _taken = ContextVar[int]("taken", default=1)
 def taken_from_torch() -> Iterator[None]:
     """Let operations in the block be spread over torch's threads, and torch itself use one.
 
-    Its own ones would wait for further work by spinning, in the very time that these need.
+    torch's own threads would spin while they wait, and take time from these.
     """
     count = torch.get_num_threads()
     token = _taken.set(count)
@@ -39,10 +38,10 @@ def taken_from_torch() -> Iterator[None]:
 
 
 def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """Return what the work makes of each piece, in order; as many at a time as were taken.
+    """Return the work's result for each piece, in order; as many at a time as there are threads.
 
     The calling thread works, too: to wake another one costs as much as a small piece. The others
-    begin with the second piece, this one takes the first, then what is left from the end.
+    begin with the second piece; this one takes the first, then the last ones that are left.
     """
     count = _taken.get()
     if count == 1 or len(pieces) == 1:
@@ -63,13 +62,13 @@ def cuts(length: int, most: int, least: int = 1) -> list[slice]:
     """Cut a length into equal parts, in a number that the threads share evenly.
 
     Args:
-        length: Of nothing there are no parts.
-        most: Of a part.
-        least: Of a part that is cut for the threads' sake alone.
+        length: 0 gives no parts.
+        most: The greatest length of a part.
+        least: The smallest length of a part, where it is cut only to occupy more threads.
     """
     count, threads = max(1, -(-length // most)), _taken.get()
     even = -(-count // threads) * threads
-    if length // even >= least:  # Else further threads would cost more than they give.
+    if length // even >= least:  # Otherwise further threads would cost more than they save.
         count = even
     size = max(1, -(-length // count))
     return [slice(start, min(start + size, length)) for start in range(0, length, size)]
@@ -77,11 +76,11 @@ def cuts(length: int, most: int, least: int = 1) -> list[slice]:
 
 @lru_cache(maxsize=1)
 def _threads(count: int) -> ThreadPoolExecutor:
-    """Start threads in which torch uses no further ones, and keep them until others are wanted."""
+    """Start threads in which torch uses no further ones; kept until another number is needed."""
     return ThreadPoolExecutor(count, thread_name_prefix="portable", initializer=_begin)
 
 
 def _begin() -> None:
-    torch.get_num_threads()  # A thread takes the process's number when it is first asked,
-    torch.set_num_threads(1)  # so only now does its own one stay.
+    torch.get_num_threads()  # The first call takes over the process's number,
+    torch.set_num_threads(1)  # so a number set before it would be lost.
     torch.set_grad_enabled(False)

@@ -1,9 +1,9 @@
 """Exact convolutions of numbers on grids, as matrix products over windows, in tiles.
 
-Windows are written side by side as the columns of a float64 matrix, which the weights are
-multiplied with. Where rows follow each other closely, only windows along a row are written, and
-each row of the kernel is multiplied with them, moved by a row: a third of the writing. The way and
-the size of a tile change the speed only.
+Windows are written side by side as the columns of a float64 matrix, with which the weights are
+multiplied. If the vertical stride is 1, only windows along a row are written, and each row of the
+kernel is multiplied with them, moved by a row: a third of the writing. The way and the size of a
+tile change the speed only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TILE_BYTES: Final = 1 << 21
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """How a kernel walks over a map; each pair is vertical, horizontal."""
+    """The geometry of a convolution; each pair is vertical, horizontal."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int] = (1, 1)
@@ -119,7 +119,7 @@ def convolve(
         maps: Shape (n, c, h, w).
         matrix: float64, on grids, shape (groups, outputs, c / groups, taps).
         bias: float32, shape (groups * outputs,).
-        windows: The kernel's walk.
+        windows: The geometry.
 
     Returns:
         float32, shape (n, groups * outputs, …).

@@ -1,9 +1,9 @@
-"""Winograd's way for kernels of three by three: 16 products where there were 36, still exact.
+"""Winograd's way for kernels of three by three: 16 products in place of 36, still exact.
 
 Each tile of two by two results comes from a tile of four by four inputs. Inputs and weights are
 transformed by sums of whole multiples of their steps, so with a bound on the weights all sums stay
-exact, and the result is the very one of every other way. Where the bound does not hold, or a map is
-odd, the other ways serve.
+exact, and the result equals that of every other way. If the bound does not hold, or a map has an
+odd size, another way is used.
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
@@ -12,8 +12,8 @@ from typing import Final
 
 import torch
 
+from seedgrid.portable.grids import Ready
 from seedgrid.portable.threads import cuts, spread
-from seedgrid.portable.weights import Ready
 from seedgrid.portable.windows import Maps, Tile, Windows, shifts, tiles
 
 _MIN_SQUARES: Final = 128
@@ -52,7 +52,7 @@ def serves(inputs: torch.Tensor, windows: Windows) -> bool:
 def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Convolve exactly, round once, add the bias.
 
-    Channels run fastest in all that is between, so every step is over long rows of memory.
+    Channels are the last dimension of all intermediate tensors, so memory is read in long rows.
 
     Args:
         maps: Shape (n, c, h, w), h and w even; their border is of zeros.

@@ -322,8 +322,6 @@ def _progress_text(event: Event, run: Run) -> str:
     match event:
         case Queued():
             return f"waiting; {event.position} before this one"
-        case Loading(total=total) if total:
-            return f"loading {event.model}, {event.num_bytes / total:.0%}"
         case Loading():
             return f"loading {event.model}"
         case Step():

@@ -248,7 +248,7 @@ def _lent(installed: Backend) -> Backend:
     """Return what paints on a Space: on ZeroGPU a GPU that is lent, elsewhere this process."""
     if not is_zero_gpu():
         return installed
-    from seedgrid.diffusion.away.backend import AwayBackend
+    from seedgrid.diffusion.away.computing import AwayBackend
     from seedgrid.diffusion.away.zero_gpu import ZeroGpu
 
     return AwayBackend(ZeroGpu(), installed)

@@ -27,7 +27,7 @@ from watches import SilentWatch
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion import determinism as switches
+from seedgrid.diffusion import environment as switches
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models.schedulers import TABLE

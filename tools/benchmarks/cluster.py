@@ -34,7 +34,7 @@ from seedgrid.library import Library
 from seedgrid.testing.fake import FakeBackend
 
 if TYPE_CHECKING:
-    from seedgrid.diffusion.away.backend import AwayBackend
+    from seedgrid.diffusion.away.computing import AwayBackend
     from seedgrid.diffusion.away.ray_cluster import RayCluster
 
 EXAMPLES = Path(__file__).parents[2] / "assets" / "opening"

@@ -1,27 +1,31 @@
-"""compute: the one function that runs where the processors are.
+"""Paint in another process or on another machine: `compute` there, AwayBackend here.
 
-It is given a batch and yields messages. Closing it stops the painting within a step; a model that
-is being loaded is loaded to its end, and stays loaded in the process that ran it. Ray, or the
-process pool of ZeroGPU, pickles batches and messages.
+`compute` is given a batch and yields messages; batches and messages are pickled by Ray or by the
+process pool of ZeroGPU. Closing it stops the painting within a step; a model that is being loaded
+is loaded to its end, and stays loaded in the process that ran it. Needs no torch here.
 
     ("passport", passport)                  the model is loaded; the passport of what it paints
-    ("watch", method, numbers, previews)    what a `Watch` is told; None for no previews
+    ("watch", method, numbers, previews)    a call of a method of `Watch`; None for no previews
     ("pictures", outcomes, elapsed_s)       the end
     ("failed", error)                       the end, in place of pictures
+
+    AwayBackend(ZeroGpu(), InstalledBackend())
 """
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NoReturn, Protocol
 
-from seedgrid.core.errors import RunCancelled, SeedGridError, as_ours
-from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker
+from seedgrid.core.card import ModelCard
+from seedgrid.core.errors import RunCancelled, RunError, SeedGridError, as_ours
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, PreviewMaker, Watch
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.storage import starts
 
@@ -29,11 +33,10 @@ logger = logging.getLogger(__name__)
 
 Message = tuple[Any, ...]
 
-ENDS: Final = ("pictures", "failed")
-
 make_backend: Callable[[], Backend] = DeferredBackend
-"""What paints in this process; tests put another one here, in the process that computes."""
+"""Makes what paints in this process; tests and Ray's workers put another function here."""
 
+_MAX_PASSPORTS: Final = 256
 _made: list[Backend] = []
 _one_at_a_time = threading.Lock()
 
@@ -43,7 +46,7 @@ class Batch:
     """What is computed elsewhere.
 
     Attributes:
-        paint: False only loads and says under which passport it would be painted.
+        paint: False only loads the model and returns the passport.
         starts: The folders with the pictures and masks that recipes name.
     """
 
@@ -53,17 +56,107 @@ class Batch:
     starts: tuple[Path, ...] = field(default_factory=starts.places)
 
     def ends_with(self, message: Message) -> bool:
-        """Tell whether nothing comes after a message."""
-        return message[0] in ENDS or (message[0] == "passport" and not self.paint)
+        """Tell whether a message is the last one."""
+        last = ("pictures", "failed") if self.paint else ("passport", "failed")
+        return message[0] in last
+
+
+class RemoteWorker(Protocol):
+    """Where `compute` runs."""
+
+    def compute(self, batch: Batch) -> Generator[Message]:
+        """Run `compute` there and yield its messages; closing the generator stops it.
+
+        A message `("quiet",)` says only that nothing came; the listener may close the generator.
+
+        Raises:
+            RunError: `remote_failed`: it did not do its part. `worker_lost`: it is gone.
+        """
+
+    def close(self) -> None:
+        """Free what it holds."""
+
+
+class AwayBackend:
+    """Paints with a remote worker, under its passport; see `Backend` for each method."""
+
+    def __init__(self, worker: RemoteWorker, cards: Backend) -> None:
+        self.painted_s = 0.0
+        self.card: Callable[[str | None], ModelCard] = cards.card
+        self._worker = worker
+        self._passports: dict[tuple[str, Placement], Passport] = {}
+
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (the worker does not report its loading)
+    ) -> Passport:
+        """Return the passport under which the worker computes; it is asked once."""
+        if not self.is_ready(recipe, placement):
+            self._compute([recipe], placement, None)
+        return self._passports[recipe.batch_key, placement]
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the worker's passport is known."""
+        return (recipe.batch_key, placement) in self._passports
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Outcome, ...]:
+        """Have a batch painted there.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: `remote_changed`: the worker's passport is no longer the one it sent first.
+        """
+        expected = self.prepare(recipes[0], placement)
+        outcomes = self._compute(recipes, placement, watch)
+        if self._passports[recipes[0].batch_key, placement] != expected:
+            raise RunError("remote_changed")
+        return outcomes
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
+        """Return nothing: no time of a lent machine is spent on tests."""
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
+        """Raise `remote_failed`: no time of a lent machine is spent on tests."""
+        raise RunError("remote_failed", reason="portable arithmetic is not tried there")
+
+    def close(self) -> None:
+        """Close the worker."""
+        self._worker.close()
+
+    def _compute(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
+    ) -> tuple[Outcome, ...]:
+        """Have recipes painted; without a watch, only learn the passport."""
+        batch = Batch(recipes=tuple(recipes), placement=placement, paint=watch is not None)
+        with contextlib.closing(self._worker.compute(batch)) as messages:
+            for kind, *data in messages:
+                if watch is not None and watch.cancelled:
+                    raise RunCancelled("run_cancelled")
+                match kind:
+                    case "passport":
+                        if len(self._passports) >= _MAX_PASSPORTS:
+                            self._passports.clear()
+                        self._passports[recipes[0].batch_key, placement] = data[0]
+                        if watch is None:
+                            return ()
+                    case "failed":
+                        raise data[0]
+                    case "pictures":
+                        outcomes, self.painted_s = data
+                        return tuple(outcomes)
+                    case "watch" if watch is not None:
+                        method, numbers, previews = data
+                        makers = () if previews is None else (lambda made=previews: tuple(made),)
+                        getattr(watch, method)(*numbers, *makers)
+        raise RunError("remote_failed", reason="it ended without an answer")
 
 
 def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Message]:
-    """Load what a batch needs and paint it, in this process.
-
-    Args:
-        batch: What is wanted.
-        stopped: Set from another thread, it ends the work within a step, as closing does.
-    """
+    """Load what a batch needs and paint it, in this process; `stopped` ends it within a step."""
     watch = _SendingWatch(stopped or threading.Event())
     # On a thread of its own, so that closing this never ends torch in the middle of a step.
     worker = threading.Thread(target=_work, args=(batch, watch), daemon=True)
@@ -80,7 +173,7 @@ def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Me
 
 
 class _SendingWatch:
-    """Sends what a batch tells; see `Watch`."""
+    """Sends each call of a `Watch` as a message."""
 
     def __init__(self, stopped: threading.Event) -> None:
         self.messages: SimpleQueue[Message] = SimpleQueue()
@@ -91,26 +184,23 @@ class _SendingWatch:
         return self.stopped.is_set()
 
     def noise(self, previews: PreviewMaker) -> None:
-        self._tell("noise", (), previews())
+        self.messages.put(("watch", "noise", (), previews()))
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        self._tell("step", (number, total), previews())
+        self.messages.put(("watch", "step", (number, total), previews()))
 
     def tile(self, number: int, total: int) -> None:
-        self._tell("tile", (number, total))
+        self.messages.put(("watch", "tile", (number, total), None))
 
     def freed(self) -> None:
-        self._tell("freed", ())
-
-    def _tell(self, method: str, numbers: tuple[int, ...], previews: Any = None) -> None:
-        self.messages.put(("watch", method, numbers, previews))
+        self.messages.put(("watch", "freed", (), None))
 
 
 def _work(batch: Batch, watch: _SendingWatch) -> None:
     try:
         with _one_at_a_time:
             _paint(batch, watch)
-    except BaseException as error:  # The thread's edge: who waits must hear of the end.
+    except BaseException as error:  # The thread's edge: the listener must get a last message.
         if not isinstance(error, SeedGridError):
             logger.exception("a batch failed unexpectedly")
             error = as_ours(error)

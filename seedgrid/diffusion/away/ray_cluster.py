@@ -1,7 +1,7 @@
 """RayCluster: many painters, each a process of Ray's on one of a cluster's machines.
 
-Ray queues, places and starts the workers: one more than there are is always asked for, and Ray
-starts it as soon as a machine has room. What crosses is in `computing.py`.
+Ray queues, places and starts the workers: one more than there are is always requested, and Ray
+starts it as soon as a machine has room. `computing.py` says what is sent between processes.
 
     RayCluster(DeferredBackend(), DeferredBackend)      # after `ray_node.connect`
 """
@@ -18,22 +18,20 @@ from typing import Any, Final
 import ray
 from ray.exceptions import RayError
 
-from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.away import computing
-from seedgrid.diffusion.away.backend import AwayBackend
-from seedgrid.diffusion.away.computing import Batch, Message
+from seedgrid.diffusion.away.computing import AwayBackend, Batch, Message
 from seedgrid.diffusion.away.ray_node import CPU_SLOT, GPU_SLOT
 from seedgrid.diffusion.backend import Backend
 
 logger = logging.getLogger(__name__)
 
 _LISTEN_S: Final = 0.5
-"""How long a worker may say nothing until the listener is asked whether to go on."""
-_AGAIN_S: Final = 30.0
-"""After a worker could not be started, so long nothing is asked of the cluster."""
+"""After so long without a message the listener is asked whether to go on."""
+_RETRY_S: Final = 30.0
+"""Between a failed request to the cluster and the next."""
 _THREADS: Final = 3
-"""Of a worker's process: one paints, one is told to stop, one tells by its end that all is over."""
+"""Of a worker's process, for the methods `compute`, `stop` and `stay`."""
 
 MakeBackend = Callable[[], Backend]
 OnJoin = Callable[[str, AwayBackend], None]
@@ -44,18 +42,18 @@ class RayWorker:
     """What runs in a worker's process; Ray makes it there."""
 
     def __init__(self, make_backend: MakeBackend) -> None:
-        # Ray says 1 to every process that asks for no processor; how many threads compute changes
-        # bits, so a worker takes what torch takes on this machine without Ray.
+        # Ray sets it to 1 in every process that requests no processor. The number of threads
+        # changes bits, so a worker takes what torch takes on this machine without Ray.
         os.environ.pop("OMP_NUM_THREADS", None)
         computing.make_backend = make_backend
         self._stops: dict[int, threading.Event] = {}
 
     def host(self) -> str:
-        """Return the name of this machine; the worker is there when it answers."""
+        """Return the name of this machine; the answer says that the worker has started."""
         return socket.gethostname()
 
     def stay(self) -> None:
-        """Never return: that it fails tells that the worker is gone."""
+        """Never return: when this call fails, the worker is gone."""
         threading.Event().wait()
 
     def compute(self, number: int, batch: Batch) -> Iterator[Message]:
@@ -71,7 +69,7 @@ class RayWorker:
         self._stops.setdefault(number, threading.Event()).set()
 
 
-class RayRemote:
+class _RayRemote:
     """One worker, as seen from here; see `RemoteWorker`."""
 
     def __init__(self, actor: Any) -> None:
@@ -93,7 +91,7 @@ class RayRemote:
                 has_ended = batch.ends_with(message)
                 yield message
         except (RayError, StopIteration) as error:
-            has_ended = True  # A stream that just stops is a machine that is gone.
+            has_ended = True  # A stream without a last message means that the machine is gone.
             reason = str(error).strip().partition("\n")[0] or "it stopped answering"
             raise RunError("worker_lost", reason=reason[:200]) from error
         finally:
@@ -111,21 +109,18 @@ class RayCluster:
     """See `ManyPainters`."""
 
     def __init__(self, cards: Backend, make_backend: MakeBackend) -> None:
+        self.card = cards.card
         self._cards = cards
         self._make_backend = make_backend
         self._actors = ray.remote(RayWorker)
         self._numbers = count(1)
-        self._asked: dict[Any, tuple[str, Any]] = {}  # by `host`'s answer: the slot, the actor
+        self._requested: dict[Any, tuple[str, Any]] = {}  # by `host`'s answer: the slot, the actor
         self._staying: dict[Any, str] = {}  # by `stay`'s answer: the name
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def card(self, model: str | None) -> ModelCard:
-        """Find a model on this machine and say what it can do."""
-        return self._cards.card(model)
-
     def begin(self, on_join: OnJoin, on_leave: OnLeave) -> None:
-        """Tell from now on which workers join and leave."""
+        """Call back from now on when workers join and leave."""
         self._thread = threading.Thread(target=self._follow, args=(on_join, on_leave), daemon=True)
         self._thread.start()
 
@@ -139,8 +134,8 @@ class RayCluster:
     def _follow(self, on_join: OnJoin, on_leave: OnLeave) -> None:
         while not self._closing.is_set():
             try:
-                self._ask_for_one_more()
-                answers = [*self._asked, *self._staying]
+                self._request_one_more()
+                answers = [*self._requested, *self._staying]
                 if not answers:
                     self._closing.wait(_LISTEN_S)
                     continue
@@ -149,25 +144,25 @@ class RayCluster:
                         on_leave(self._staying.pop(answer))
                     else:
                         on_join(*self._meet(answer))
-            except Exception:  # Ray's client raises anything; those that are known go on.
-                logger.exception("a worker could not be started, or the cluster not be asked")
-                self._closing.wait(_AGAIN_S)
+            except Exception:  # Ray may raise anything; the known workers go on.
+                logger.exception("a worker could not be started, or the cluster does not answer")
+                self._closing.wait(_RETRY_S)
 
-    def _ask_for_one_more(self) -> None:
+    def _request_one_more(self) -> None:
         """Have Ray start a worker of each kind that its machines have slots for."""
         offered = {CPU_SLOT, GPU_SLOT} & ray.cluster_resources().keys()
-        for slot in offered - {slot for slot, _ in self._asked.values()}:
+        for slot in offered - {slot for slot, _ in self._requested.values()}:
             actor = self._actors.options(
                 num_cpus=0,
                 num_gpus=1 if slot == GPU_SLOT else 0,
                 resources={slot: 1},
                 max_concurrency=_THREADS,
             ).remote(self._make_backend)
-            self._asked[actor.host.remote()] = slot, actor
+            self._requested[actor.host.remote()] = slot, actor
 
     def _meet(self, answer: Any) -> tuple[str, AwayBackend]:
         """Return a worker that Ray has started, and its name."""
-        _, actor = self._asked.pop(answer)
+        _, actor = self._requested.pop(answer)
         name = f"{ray.get(answer)}-{next(self._numbers)}"
         self._staying[actor.stay.remote()] = name
-        return name, AwayBackend(RayRemote(actor), self._cards)
+        return name, AwayBackend(_RayRemote(actor), self._cards)

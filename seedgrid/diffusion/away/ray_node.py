@@ -1,7 +1,7 @@
 """This machine as a part of a cluster: begin one, join one, offer workers. Knows no painter.
 
-A token is asked of each that connects, since Ray runs what it is told to; Ray's dashboard and its
-reports to its makers are off.
+Ray runs any code that is sent to it, so each connection needs a token. Ray's dashboard and its
+usage reports are off.
 """
 
 import contextlib
@@ -12,14 +12,14 @@ import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from seedgrid.core.errors import InputError, RunError
 
 PORT: Final = 6379
 CPU_SLOT: Final = "seedgrid_cpu"
 GPU_SLOT: Final = "seedgrid_gpu"
-"""What a machine offers to Ray: so many workers without a GPU, or each with one."""
+"""Ray's resources by which a machine offers workers without a GPU, or with one each."""
 SETTINGS: Final = {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -38,7 +38,7 @@ def read_address(text: str) -> str:
 
 
 def connect(cluster: str) -> str:
-    """Connect this process, and begin a cluster of this one machine where `local` is asked for.
+    """Connect this process to a cluster; `local` begins one of this machine alone.
 
     Args:
         cluster: `local`, `auto` (the cluster that this machine is part of) or `ray://HOST:PORT`,
@@ -49,58 +49,48 @@ def connect(cluster: str) -> str:
 
     Raises:
         InputError: `ray_missing` or `cluster_address`.
-        RunError: `cluster_refused`: there is none, or it does not take us.
+        RunError: `cluster_refused`: there is none, or it refuses the connection.
     """
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
     import ray
 
-    options = (
-        {
-            "address": "local",
-            "include_dashboard": False,
-            "resources": slots(),
-        }
-        if cluster == "local"
-        else {"address": "auto" if cluster == "auto" else read_address(cluster)}
-    )
+    options: dict[str, Any] = {"address": cluster}
+    if cluster == "local":
+        options |= {"include_dashboard": False, "resources": slots()}
+    elif cluster != "auto":
+        options = {"address": read_address(cluster)}
     try:
         context = ray.init(log_to_driver=False, configure_logging=False, **options)
-    except Exception as error:
-        # Ray has no one class for what can go wrong here.
+    except Exception as error:  # Ray has no common class for its errors here.
         reason = str(error).strip().partition("\n")[0][:300]
         raise RunError("cluster_refused", value=cluster, reason=reason) from error
     return str(context.address_info["gcs_address"])
 
 
 def join(address: str | None, *, port: int = PORT) -> NoReturn:
-    """Offer this machine's workers until we are stopped; Ray takes the place of this process."""
+    """Offer this machine's workers until this process is stopped; Ray takes its place."""
     set_up()
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
         where = [f"--address={read_address(address)}"]
     offer = f"--resources={json.dumps(slots())}"
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, offer]
-    # In place of this process, so that stopping it stops Ray.
     os.execv(sys.executable, command)  # noqa: S606 (our own words and a checked address)
 
 
 def slots() -> dict[str, int]:
-    """Return which workers this machine offers: one a GPU, or one; or as many as were set."""
-    num_gpus = _num_gpus()
+    """Return which workers this machine offers: `SEEDGRID_WORKERS`, or one a GPU, or one."""
+    from ray._private.accelerators import get_accelerator_manager_for_resource as manager
+
+    num_gpus = int(manager("GPU").get_current_node_num_accelerators())
     num_workers = os.environ.get("SEEDGRID_WORKERS", "").strip() or str(max(1, num_gpus))
     if not num_workers.isdecimal():
         raise InputError("variable_number", field="SEEDGRID_WORKERS", value=num_workers[:40])
     return {GPU_SLOT if num_gpus else CPU_SLOT: int(num_workers)} if int(num_workers) else {}
 
 
-def _num_gpus() -> int:
-    from ray._private.accelerators import get_accelerator_manager_for_resource as manager
-
-    return int(manager("GPU").get_current_node_num_accelerators())
-
-
 def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
-    """Have Ray ask for a token that only its owner can read.
+    """Set Ray's variables, and make it demand a token that only its owner can read.
 
     Raises:
         InputError: `ray_missing`.
@@ -114,7 +104,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _keep_token_private(path: Path) -> None:
-    """Make the token where there is none (Ray would let everybody read it); only we may read it."""
+    """Make the token if there is none, readable by its owner only; Ray's would be by everybody."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,9 +1,8 @@
 """ZeroGpu: the GPU that a free Hugging Face Space lends, for some seconds at a time.
 
-`spaces.GPU` stands around `compute` and nothing else: what is in it runs in a forked process, where
-CUDA is; what goes in and comes out is pickled. Whose quota it is, `spaces` reads in the context of
-the visitor who asked, in which the engine paints (`Run.context`). On any other machine the
-decorator returns the function as it is. Never run on a GPU.
+`spaces.GPU` is applied to `compute` alone: what is in it runs in a forked process that has CUDA.
+`spaces` reads whose quota it is in the context of the visitor who asked, in which the engine paints
+(`Run.context`). On any other machine it returns the function as it is. Never run on a GPU.
 """
 
 import logging
@@ -18,10 +17,10 @@ from seedgrid.diffusion.away.computing import Batch, Message, compute
 logger = logging.getLogger(__name__)
 
 _LOADING_S: Final = 30
-"""Loading a model, on top of what painting takes; asked for alone when nothing is painted."""
+"""Loading a model, on top of what painting takes."""
 _MARGIN: Final = 1.5
 _MAX_S: Final = 120
-"""What ZeroGPU lends at most to who is not signed in."""
+"""What ZeroGPU lends at most to visitors who are not signed in."""
 
 
 def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001 (called alike)
@@ -52,7 +51,7 @@ class ZeroGpu:
                 yield message
         except Exception as error:
             # Gradio's own error says why nothing was lent: no quota left, or none free. What goes
-            # wrong while painting is no exception here: `compute` tells it as a message.
+            # wrong while painting is no exception here: `compute` sends it as a message.
             logger.warning("nothing was lent, or it was taken away", exc_info=True)
             reason = str(getattr(error, "message", "") or error)
             raise RunError("remote_failed", reason=reason) from error

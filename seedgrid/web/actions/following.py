@@ -78,8 +78,6 @@ class Following:
             if not has_waited:
                 status = stage.say(epoch, "status_warming", model=warmth.model)
                 yield PageUpdate(stage=shown, status=status, rail=rail)
-            elif warmth.total:
-                yield PageUpdate(status=stage.say_loading(epoch, warmth))
             else:
                 yield PageUpdate()
             has_waited = True
@@ -130,7 +128,7 @@ class _Listener:
         """Return the update while nothing happens to the run itself."""
         if not self._is_queued or warmth.state != "loading":
             return PageUpdate()
-        return PageUpdate(status=stage.say_loading(self._state.epoch, warmth))
+        return PageUpdate(status=stage.say(self._state.epoch, "status_loading", model=warmth.model))
 
     def after(self, events: Sequence[Event]) -> PageUpdate:
         """Return the update after events; where the library fails, from the run alone."""

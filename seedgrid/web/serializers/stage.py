@@ -28,7 +28,7 @@ from seedgrid.core.events import (
 )
 from seedgrid.core.picture import Entry, Lineage, Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.engine import Run, Warmth
+from seedgrid.engine import Run
 from seedgrid.web.serializers import pictures
 
 Json = pictures.Json
@@ -104,7 +104,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
         case Queued(position=position):
             return say(epoch, "status_queued", number=position)
         case Loading():
-            return say_loading(epoch, event)
+            return say(epoch, "status_loading", model=event.model)
         case Started() | Noise() if plans := [n for n in run.notices if n.code == "final_tiles"]:
             return notice(plans[-1]) | {"epoch": epoch, "kind": "going"}
         case Started() | Noise():
@@ -144,14 +144,6 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def say_loading(epoch: int, loading: Loading | Warmth) -> Json:
-    """How far a model's loading is, where its size is known."""
-    if not loading.total:
-        return say(epoch, "status_loading", model=loading.model)
-    done, total = (f"{number / 1e9:.1f}" for number in (loading.num_bytes, loading.total))
-    return say(epoch, "status_loading_part", model=loading.model, done=done, total=total)
 
 
 def _compared(epoch: int, run: Run) -> Json:

@@ -1,7 +1,13 @@
-"""Mix the noise of several seeds inside a pipeline's call. Knows nothing of how it is called.
+"""The only place where SeedGrid's randomness is made: one fresh CPU generator for each picture.
 
-with mixed_noise(pipeline, cells, watch):
-    pipeline(...)
+A `torch.Generator` is used up by drawing, so every call of a pipeline needs fresh ones. One
+generator for a whole batch, or `[g] * 4`, ties only the first picture to its seed: the same object
+is drawn from four times in a row. A list of four separate generators ties each picture to its own
+seed, whatever its slot. They live on the CPU, because diffusers then draws there and moves the
+noise, so that a seed means the same noise on every device; GPU generators are offered nowhere.
+
+    >>> [generator.initial_seed() for generator in fresh_generators((7, 7))]
+    [7, 7]
 """
 
 import inspect
@@ -14,21 +20,39 @@ import torch
 
 from seedgrid.core.errors import InputError, RunCancelled
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.seeds import check_seed
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.libraries import replaced
+
+
+def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
+    """Make one new CPU generator for each seed, in order.
+
+    Args:
+        seeds: Each 0 … 2**32 - 1; repeats give separate generators in the same state.
+
+    Returns:
+        Generators that nobody has drawn from; use each list for one call only.
+
+    Raises:
+        InputError: A seed is not one.
+
+    Source:
+        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
+    """
+    return [torch.Generator("cpu").manual_seed(check_seed(seed)) for seed in seeds]
 
 
 @contextmanager
 def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterator[None]:
-    """Mix other seeds' noise into the first noise, just where the pipeline draws it.
+    """Mix other seeds' noise into the first noise, where the pipeline draws it.
 
     The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
     shape, scale and packing are always right, and later draws are those of the picture's seed.
 
     Raises:
         InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.
-        RunCancelled: Out of the pipeline's call, at the first share after the wish.
+        RunCancelled: `watch.cancelled` became true; out of the pipeline's call.
     """
     if not any(cell.noise_mix for cell in cells):
         yield
@@ -39,14 +63,14 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterato
 
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
-        given = inspect.signature(original).bind(*args, **kwargs)
-        # Of every cell its first share, then its second: None where a cell has no more.
+        arguments = inspect.signature(original).bind(*args, **kwargs)
+        # The first share of every cell, then the second: None where a cell has no more.
         for shares in zip_longest(*(cell.noise_mix for cell in cells)):
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
             seeds = [share.seed if share else 0 for share in shares]
-            given.arguments["generator"] = fresh_generators(seeds)
-            other = original(*given.args, **given.kwargs)
+            arguments.arguments["generator"] = fresh_generators(seeds)
+            other = original(*arguments.args, **arguments.kwargs)
             drawn = _mix_rows(drawn, other, [share.weight if share else 0.0 for share in shares])
         return drawn
 
@@ -78,8 +102,7 @@ def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
     """Mix each row of a batch by its own weight; Flux also returns position ids, left alone."""
     if isinstance(drawn, tuple):
         return (_mix_rows(drawn[0], other[0], weights), *drawn[1:])
-    mixed = torch.empty_like(drawn)  # Laid out in memory as it was: that decides which kernels run.
-    for place, weight in enumerate(weights):
-        mine = drawn[place]
-        mixed[place] = mix_noise(mine, other[place], weight) if weight else mine
+    mixed = torch.empty_like(drawn)  # The same memory layout, and so the same kernels.
+    for row, weight in enumerate(weights):
+        mixed[row] = mix_noise(drawn[row], other[row], weight) if weight else drawn[row]
     return mixed

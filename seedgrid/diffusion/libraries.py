@@ -1,0 +1,133 @@
+"""What stands around a library's code: errors translated, attributes replaced, notices silenced.
+
+What diffusers, transformers or torch raise has the same types as our own mistakes, so the traceback
+decides: the innermost frame that belongs to one of those libraries or to SeedGrid says whose error
+it is. Frames of others (numpy, safetensors, …) belong to their caller.
+"""
+
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from seedgrid.core.errors import RunError, SeedGridError, is_memory_error
+from seedgrid.core.recipe import Recipe
+
+logger = logging.getLogger(__name__)
+
+_LIBRARIES: Final = frozenset({"diffusers", "transformers", "torch"})
+REFUSALS: Final = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
+"""The libraries do not document what they raise."""
+
+Result = TypeVar("Result")
+
+
+@contextmanager
+def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iterator[None]:
+    """Translate what a library raises in the block into an error of ours, and log its traceback.
+
+    Full memory, and what our own code raises, come out as they are.
+
+    Args:
+        translate: Is given the error and its first line, 300 characters at most.
+    """
+    try:
+        yield
+    except REFUSALS as error:
+        if is_memory_error(error) or not _is_foreign(error):
+            raise
+        logger.warning("a library refused", exc_info=error)
+        raise translate(error, str(error).strip().split("\n")[0][:300]) from error
+
+
+def _is_foreign(error: Exception) -> bool:
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for frame in reversed(frames):
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package == "seedgrid" or package in _LIBRARIES:
+            return package != "seedgrid"
+    return False
+
+
+def within_memory(
+    work: Callable[[], Result],
+    free_memory: Callable[[], None],
+    on_freed: Callable[[], None],
+    recipe: Recipe,
+    device: str,
+) -> Result:
+    """Do some work; if memory is full, free all that can be made again and do the work once more.
+
+    Raises:
+        RunError: `memory_full`: it did not fit the second time either.
+    """
+    for is_last in (False, True):
+        try:
+            return work()
+        except Exception as error:
+            if not is_memory_error(error):
+                raise
+        # Only after the `except` block are the exception and the tensors that its traceback holds
+        # gone (https://github.com/pytorch/pytorch/issues/18853).
+        free_memory()
+        if not is_last:
+            logger.warning("memory is full: all models are dropped, and it is tried once more")
+            on_freed()
+    raise RunError(
+        "memory_full",
+        width=recipe.width,
+        height=recipe.height,
+        lock_width=recipe.lock_width,
+        device=device,
+    )
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace an object's attribute in the block.
+
+    Afterwards an attribute of the object's own (an offloading hook) is set again; one of its class
+    is no longer hidden.
+    """
+    is_own = name in vars(owner)
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if is_own:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+
+@contextmanager
+def quiet_diffusers() -> Iterator[None]:
+    """Keep diffusers' and transformers' progress bars and notices from the terminal."""
+    import diffusers.utils.logging as diffusers_logging
+    import transformers.utils.logging as transformers_logging
+
+    libraries = (diffusers_logging, transformers_logging)
+    before = [
+        (library, library.get_verbosity(), library.is_progress_bar_enabled())
+        for library in libraries
+    ]
+    try:
+        for library in libraries:
+            library.set_verbosity(logging.ERROR)
+            library.disable_progress_bar()
+        yield
+    finally:
+        for library, verbosity, has_bar in before:
+            library.set_verbosity(verbosity)
+            if has_bar:
+                library.enable_progress_bar()
