@@ -23,7 +23,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import Answers, make_answers
+from seedgrid.web.server.routes import Answers, make_answers
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend

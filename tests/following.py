@@ -10,8 +10,7 @@ import anyio
 
 from seedgrid.core.picture import Entry
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.page_state import PageState, PageUpdate
 
 
 def follow(

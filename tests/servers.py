@@ -7,8 +7,8 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from seedgrid.web.answers import Answers
 from seedgrid.web.server.app import Site, make_server
+from seedgrid.web.server.routes import Answers
 
 
 def client_of(answers: Answers, folder: Path, *, language: str | None = None) -> TestClient:

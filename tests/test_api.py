@@ -28,8 +28,8 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.web.answers import make_answers
 from seedgrid.web.api import GRID_FIELDS, Api, default_of
+from seedgrid.web.server.routes import make_answers
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0

@@ -19,8 +19,8 @@ from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.web.answers import make_answers
-from seedgrid.web.state.lock_badge import LockBadge
+from seedgrid.web.server.routes import make_answers
+from seedgrid.web.state.studio_view import LockBadge
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 ME = {"visitor": "0" * 32}

@@ -24,8 +24,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.export import script
 from seedgrid.locales import english
 from seedgrid.testing.fake import FAKE_CARD
-from seedgrid.web.actions.form import FormPayload, read_request
-from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.actions.form import FormPayload, read_request, write_fields
 
 WORDS = {
     "bar": ("label", "placeholder"),

@@ -25,10 +25,10 @@ from seedgrid.export import bundle
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
-from seedgrid.web.answers import Answers
 from seedgrid.web.server import exports
 from seedgrid.web.server.exports import export_routes
-from seedgrid.web.server.file_work import FileWork, FileWorkBounds
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "small", "open"

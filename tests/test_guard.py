@@ -25,8 +25,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.web.api import PARAMETERS
 from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
-from seedgrid.web.server.guard import Guard
-from seedgrid.web.server.headers import SecurityHeaders
+from seedgrid.web.server.guard import Guard, SecurityHeaders
 
 
 async def echo(request: Request) -> Response:

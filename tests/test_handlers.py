@@ -17,9 +17,8 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.answers import Answers
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.page_state import PageUpdate, read_page_state
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 

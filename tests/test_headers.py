@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 from seedgrid.storage.files import assets_folder
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import make_answers
-from seedgrid.web.server.headers import SPACE_FRAMES, page_policy
+from seedgrid.web.server.guard import SPACE_FRAMES, page_policy
 from seedgrid.web.server.page import files
+from seedgrid.web.server.routes import make_answers
 
 
 @pytest.fixture(scope="module")

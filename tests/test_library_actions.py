@@ -15,9 +15,8 @@ from servers import client_of
 from seedgrid.core.picture import Entry
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
-from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.actions.selected import MAX_PICTURES
-from seedgrid.web.answers import Answers, make_answers
+from seedgrid.web.actions.library import MAX_PICTURES, LibraryActions, Query
+from seedgrid.web.server.routes import Answers, make_answers
 
 ME = {"visitor": "0" * 32}
 

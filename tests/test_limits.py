@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.web.server.limits import MAX_BODY_BYTES, BoundedBody, UploadBounds, lying
+from seedgrid.web.server.calls import MAX_BODY_BYTES, BoundedBody, UploadBounds, lying
 
 UPLOADS = ("/gradio_api/upload", "/seedgrid/drop")
 

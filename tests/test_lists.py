@@ -13,7 +13,7 @@ from seedgrid.models import registry
 from seedgrid.storage.lists import MAX_KB
 from seedgrid.studio import Studio
 from seedgrid.web.actions.form import FormPayload, RoundPayload
-from seedgrid.web.answers import make_answers
+from seedgrid.web.server.routes import make_answers
 
 
 def write(studio: Studio, name: str, content: bytes) -> None:

@@ -25,9 +25,9 @@ from seedgrid.engine.known import Painted
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
-from seedgrid.web.answers import Answers, make_answers
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.stage import status_of
+from seedgrid.web.server.routes import Answers, make_answers
+from seedgrid.web.state.page_state import PageUpdate
 
 SOON_S = 120.0
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")

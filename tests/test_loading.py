@@ -22,7 +22,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import make_answers
+from seedgrid.web.server.routes import make_answers
 
 SOON_S = 120.0
 

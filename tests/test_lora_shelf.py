@@ -19,8 +19,8 @@ from seedgrid.models.loras import LoraItem, describe_lora, find_lora, recorded_l
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.verify import claim_of
-from seedgrid.web.server.file_work import FileWork, FileWorkBounds
 from seedgrid.web.server.models import hub_name, model_routes
+from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 
 FOXES = "someone/ink-foxes"
 GENERIC = "pytorch_lora_weights.safetensors"

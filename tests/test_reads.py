@@ -17,8 +17,8 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.answers import make_answers
-from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.routes import make_answers
+from seedgrid.web.state.page_state import PageUpdate
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3

@@ -12,8 +12,8 @@ from following import follow
 from servers import client_of
 
 from seedgrid.web.actions.form import FormPayload, RoundPayload
-from seedgrid.web.answers import Answers
-from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.page_state import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="2", size="64x64")
 VARY = RoundPayload(vary=(", neon",))

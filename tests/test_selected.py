@@ -9,19 +9,19 @@ import pytest
 from seedgrid.core.picture import Entry
 from seedgrid.library import Library
 from seedgrid.studio import Studio
-from seedgrid.web.actions.selected import Mark, Selected, Throw
-from seedgrid.web.answers import Answers
+from seedgrid.web.actions.library import LibraryActions, Mark, Throw
+from seedgrid.web.server.routes import Answers
 
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 1}
 ME = {"visitor": "0" * 32}
 
 
 @pytest.fixture
-def selected(answers: Answers) -> Selected:
-    return answers.selected
+def selected(answers: Answers) -> LibraryActions:
+    return answers.library
 
 
-def trash(selected: Selected, **asked: Any) -> list[str]:
+def trash(selected: LibraryActions, **asked: Any) -> list[str]:
     outcome = selected.on_trash(Throw.model_validate(asked), ME)
     assert outcome.status is None
     return list(outcome.library["thrown"])
@@ -32,7 +32,7 @@ def thrown(library: Library) -> set[str]:
 
 
 def test_one_deletion_comes_back_at_once_and_nothing_else(
-    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+    selected: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """Two works and a picture go together; what lay in the trash before stays there."""
     (before, other), house, (third, _) = works
@@ -46,7 +46,7 @@ def test_one_deletion_comes_back_at_once_and_nothing_else(
 
 
 def test_favourites_are_marked_together(
-    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+    selected: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """Pictures and works in one call; and unmarked again."""
     (one, _), house, _ = works
@@ -59,7 +59,7 @@ def test_favourites_are_marked_together(
 
 
 def test_a_picture_found_several_times_is_one_card(
-    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+    selected: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """A recipe painted three times filled the search with one picture; its card is all of them."""
     again = [studio.grid("a red fox", seeds, **SMALL) for seeds in ("0-1", "0, 2")]
@@ -91,7 +91,7 @@ def test_a_picture_found_several_times_is_one_card(
 
 
 def test_a_card_of_works_alike_is_all_of_them(
-    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+    selected: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """What was painted twice is one card: both go, both get the tag, both come back."""
     again = studio.grid("a red fox", "0, 9", **SMALL)

@@ -20,9 +20,8 @@ from starlette.testclient import TestClient
 from seedgrid.studio import Studio
 from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload
-from seedgrid.web.answers import make_answers
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.server.routes import lines
+from seedgrid.web.server.routes import lines, make_answers
+from seedgrid.web.state.page_state import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 

@@ -25,7 +25,7 @@ from seedgrid.core.picture import Entry, new_id
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import make_answers
+from seedgrid.web.server.routes import make_answers
 from seedgrid.web.server.who import COOKIE
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshot, Snapshots

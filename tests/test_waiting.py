@@ -17,7 +17,7 @@ from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload
-from seedgrid.web.answers import Answers
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import followed
 
 SOON_S = 120.0

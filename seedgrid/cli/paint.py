@@ -66,8 +66,7 @@ def refine(
         typer.Option(metavar="MASK", help="Change what is white in this picture, nothing else."),
     ] = None,
     feather: Annotated[
-        int | None,
-        typer.Option(help="Mix new and old over so many pixels inside the mask's edge."),
+        int | None, typer.Option(help="Mix new and old over so many pixels inside the mask's edge.")
     ] = None,
     device: options.Device = "auto",
     library: options.Library = None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import export, library, machine, models, options, paint, show
+from seedgrid.cli import library, machine, options, paint, show
 from seedgrid.cli.output import complain
 from seedgrid.core.errors import SeedGridError, as_ours, is_memory_error
 from seedgrid.core.process import first_stops, interrupt, set_up_logging
@@ -98,10 +98,10 @@ app.command("verify")(show.verify)
 app.command("show")(show.show)
 app.command("diff")(show.diff)
 app.command("probe")(show.probe)
-app.command("export")(export.export)
+app.command("export")(show.export)
 app.command("import")(library.import_)
 app.add_typer(library.app, name="library")
-app.command("models")(models.models)
+app.command("models")(machine.models)
 app.command("doctor")(machine.doctor)
 app.command("bench", add_help_option=False, context_settings=_HANDED_ON)(machine.bench)
 

@@ -33,8 +33,8 @@ from seedgrid.formats import png
 from seedgrid.locales import english
 from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
-from seedgrid.web.answers import Answers
 from seedgrid.web.server.calls import lies_in
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
 from seedgrid.web.server.who import network_of
 
@@ -42,16 +42,7 @@ Record = dict[str, Any]
 Files = list[gr.FileData]
 Answer = tuple[Files, list[Record]]
 
-_FIRST: Final = (
-    "prompt",
-    "seeds",
-    "negative",
-    "steps",
-    "guidance",
-    "size",
-    "scheduler",
-    "model",
-)
+_FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model")
 """The first parameters of /grid, in the order in which scripts give them."""
 GRID_FIELDS: Final = (
     *map(field, _FIRST),

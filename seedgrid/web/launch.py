@@ -31,9 +31,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gr
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
-from seedgrid.web.stubs import without_stubs
 
-with large_import(), without_stubs():
+with large_import():
     import gradio as gr
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError
@@ -45,11 +44,11 @@ with large_import(), without_stubs():
     from seedgrid.formats import signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
-    from seedgrid.web.answers import Answers, make_answers
     from seedgrid.web.server.app import Site, make_server
-    from seedgrid.web.server.file_work import FileWorkBounds
-    from seedgrid.web.server.limits import LYING_S, UploadBounds, every_minute, lying
+    from seedgrid.web.server.calls import LYING_S, UploadBounds, every_minute, lying
     from seedgrid.web.server.page import MAX_FILE_MB
+    from seedgrid.web.server.routes import Answers, make_answers
+    from seedgrid.web.server.waiting import FileWorkBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")
@@ -297,7 +296,6 @@ def _make_site(host: str | None = None, language: str | None = None) -> Site:
     uploads.mkdir(parents=True, exist_ok=True)
     every_minute(partial(lying, uploads, LYING_S))
     bounds = UploadBounds(
-        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
-        together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"), together=megabytes("SEEDGRID_MAX_UPLOADS_MB")
     )
     return Site(uploads=uploads, bounds=bounds, language=language, host=host)

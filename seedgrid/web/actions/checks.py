@@ -1,11 +1,7 @@
-"""The Verify button: paints a picture again, streams the progress, and gives the verdict.
-
-It is a task on the engine's thread, between two runs.
-"""
+"""Verify on the page: run a picture's recipe again, with progress, and give the verdict."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 from anyio import to_thread
 
@@ -14,27 +10,25 @@ from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio, check_starts
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, figures_of, read_claim
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.waiting import StepWatch, steps_of
+from seedgrid.web.server.waiting import FileWork, StepWatch, steps_of
 from seedgrid.web.server.who import Address, Id, Kept
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.page_state import PageUpdate, read_page_state
 from seedgrid.web.state.visitor_libraries import Libraries
 
 
 class Checks:
-    """Handlers of the Verify button. Safe to use from any thread."""
+    """The actions of the Verify button. Safe from any thread."""
 
     def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
         self._studio = studio
         self._libraries = libraries
         self._file_work = file_work
-        self._going: set[tuple[str, StepWatch]] = set()  # with the visitor
+        self._going: set[tuple[str, StepWatch]] = set()  # with their visitors
 
     async def on_verify(
         self, picture_id: Id, kept: Kept, address: Address = ""
     ) -> AsyncIterator[PageUpdate]:
-        """Verify a picture: yields the progress, at the end the verdict."""
+        """Verify a picture: yield the progress, then the verdict."""
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
@@ -46,11 +40,10 @@ class Checks:
                     await to_thread.run_sync(self._libraries.of(state.visitor).confirm, entry.id)
                 yield PageUpdate(verdict=base | news)
         except SeedGridError as error:
-            wrong = {"error": stage.complain(state.epoch, error)}
-            yield PageUpdate(verdict=base | wrong)
+            yield PageUpdate(verdict=base | {"error": stage.complain(state.epoch, error)})
 
     def stop(self, visitor: str) -> None:
-        """Cancel a visitor's verifications."""
+        """Stop a visitor's verifications, waiting or working; their listeners see it."""
         for owner, watch in tuple(self._going):
             if owner == visitor:
                 watch.stop()
@@ -92,6 +85,6 @@ def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
     }
 
 
-def _reason(said: Reason) -> stage.Json:
-    data: dict[str, Any] = {name: str(value) for name, value in said.data.items()}
-    return {"key": f"reason_{said.code}", "data": data, "is_difference": said.is_difference}
+def _reason(reason: Reason) -> stage.Json:
+    data = {name: str(value) for name, value in reason.data.items()}
+    return {"key": f"reason_{reason.code}", "data": data, "is_difference": reason.is_difference}

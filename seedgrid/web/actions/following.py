@@ -1,6 +1,6 @@
-"""Following: streams the progress of a page's run to its browser, without holding a thread.
+"""Following: streams the progress of a page's run. A listener holds no thread.
 
-A run belongs to the engine: it goes on when the browser disconnects.
+A run belongs to the engine: a listener who leaves loses nothing.
 """
 
 import asyncio
@@ -16,27 +16,26 @@ from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
 from seedgrid.engine import Run, Warmth
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import changes_of
 from seedgrid.web.server.who import Kept
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
 _POLL_S: Final = 0.2
 _IDLE_S: Final = 5.0
 _LOOK_S: Final = 0.1
-"""Minimum time between previews: drawing them takes processor time from painting."""
+"""At least so long between previews: a browser draws them on the processors that paint."""
 
 
 class Following:
-    """Streams progress to browsers. Safe on any event loop."""
+    """Streams updates of runs. Safe on any event loop."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
         self._studio = studio
         self._snapshots = snapshots
 
     async def follow(self, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
-        """Yield the progress of this browser's run until it ends, else of the model's loading."""
+        """Yield the progress of this browser's run until it ends, or of loading a model."""
         state = read_page_state(kept)
         try:
             snapshot = await to_thread.run_sync(self._snapshots.of, state)
@@ -51,22 +50,22 @@ class Following:
             yield PageUpdate(status=stage.complain(state.epoch, error))
 
     async def _follow_run(self, snapshot: Snapshot, run: Run) -> AsyncGenerator[PageUpdate, None]:
-        told = _Told(self._snapshots, snapshot.state, run)
+        listener = _Listener(self._snapshots, snapshot.state, run)
         has_ended = False
         with changes_of(run) as changed:
             while not has_ended:
                 try:
-                    waits_s = _POLL_S if told.waits_for(self._studio) else _IDLE_S
+                    waits_s = _POLL_S if listener.waits_for(self._studio) else _IDLE_S
                     await asyncio.wait_for(changed.wait(), waits_s)
                 except TimeoutError:
-                    yield told.beside(self._studio.engine.warmth)
+                    yield listener.beside(self._studio.engine.warmth)
                     continue
                 changed.clear()
                 has_ended = run.has_ended
-                events = told.new_events()
+                events = listener.new_events()
                 if not events:
                     continue
-                yield await to_thread.run_sync(told.after, events)
+                yield await to_thread.run_sync(listener.after, events)
                 if all(isinstance(event, Step) for event in events):
                     await _look(run, changed)
         await to_thread.run_sync(self._snapshots.lock.consider, run)
@@ -91,20 +90,19 @@ class Following:
     async def portable_news(
         self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
     ) -> AsyncGenerator[PageUpdate, None]:
-        """Yield what portable pictures cost on this machine, after a trial."""
+        """Yield the cost of portable pictures on this machine, measured by a trial."""
         try:
             future = self._studio.verifier.try_portable(model)
             yield PageUpdate(portable={"key": "portable_trying", "data": {}})
-            # Other streams may wait for it too.
-            trial = await asyncio.shield(asyncio.wrap_future(future))
+            trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it.
         except SeedGridError:  # Generate says what is wrong with the model.
             return
         key, data = "portable_cost", {"times": f"{trial.times:.1f}"}
         yield PageUpdate(portable={"key": "portable_wrong" if trial.wrong else key, "data": data})
 
 
-class _Told:
-    """What was sent of a run to one browser."""
+class _Listener:
+    """What one browser has seen of a run."""
 
     def __init__(self, snapshots: Snapshots, state: PageState, run: Run) -> None:
         self._snapshots = snapshots
@@ -123,17 +121,17 @@ class _Told:
         return events
 
     def waits_for(self, studio: Studio) -> bool:
-        """Tell whether the run waits while the engine still loads its first model."""
+        """Tell whether the run waits while a model is loaded ahead of need."""
         return self._is_queued and studio.engine.warmth.state == "loading"
 
     def beside(self, warmth: Warmth) -> PageUpdate:
-        """Return the update while the run itself has no news: the loading progress."""
+        """Return the update while nothing happens to the run itself."""
         if not self._is_queued or warmth.state != "loading":
             return PageUpdate()
         return PageUpdate(status=stage.say(self._state.epoch, "status_loading", model=warmth.model))
 
     def after(self, events: Sequence[Event]) -> PageUpdate:
-        """Return the update after events; if the library refuses, only what the run knows."""
+        """Return the update after events; where the library fails, from the run alone."""
         for event in events:
             stage.note_step(self._steps, event)
         try:
@@ -146,7 +144,7 @@ class _Told:
             return PageUpdate(stage=shown if is_shown else None, status=status)
 
     def _looked_up(self, events: Sequence[Event]) -> PageUpdate:
-        """Return the update; the library is not read at every step."""
+        """Read the library, but not at every step."""
         if self._snapshot is None or _changes_rail(self._run, events):
             self._snapshot = self._snapshots.of(self._state)
             self._rail = self._snapshot.rail()
@@ -155,18 +153,18 @@ class _Told:
 
 
 async def _look(run: Run, changed: asyncio.Event) -> None:
-    """Wait for `_LOOK_S`, or until another picture is finished or the run ends."""
+    """Wait a moment, but not past another finished picture or the end."""
     num_finished = len(run.finished)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LOOK_S):
             while not run.has_ended and len(run.finished) == num_finished:
                 await changed.wait()
                 changed.clear()
-    changed.set()  # Its events have not been sent.
+    changed.set()  # There may be events that were not sent yet.
 
 
 def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
-    """Whether the rail changes; the last pictures are shown with the end of the run."""
+    """Whether the rail changes; the last pictures come with the end of the run."""
     if any(isinstance(event, Terminal) for event in events):
         return True
     has_finished = any(isinstance(event, Finished) for event in events)

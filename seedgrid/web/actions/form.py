@@ -1,31 +1,34 @@
-"""Reads the page's fields into a request. Empty fields stay open.
+"""The fields of the page: read into a request, and filled in from one. Empty fields stay open.
 
-Values are checked by `request.resolve`.
+Knows nothing of models; values are checked by `request.resolve`.
 """
 
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from typing import Annotated, Any, Final
 
 from pydantic import Field as Described
 
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
-from seedgrid.core.fields import ON_PAGE, read_fields
+from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, read_fields
 from seedgrid.core.picture import PictureId
-from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives
-from seedgrid.core.request import Request
+from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, ask_again
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
+_ADVISED: Final = ("number", "choice")
+"""Widgets of settings for which a model has defaults."""
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
-"""Number of variation fields on the page."""
+"""So many fields for variations the page has."""
 
 
 def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
-    """Make a class of the fields' values: a switch is a bool, everything else a text."""
+    """Make a dataclass with an attribute for each field: a bool for a switch, else a text."""
     texts = [
         (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
     ]
@@ -44,13 +47,13 @@ class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
-    """The values for a round from the picked picture, and where to compute it.
+    """The settings of a round that starts from the picked picture, and of its placement.
 
     Attributes:
-        vary: The variations, one for each field.
+        vary: The variations to append to its prompt.
         upscaler: The name of the network for a large final; empty for the model itself.
-        hold: The share of steps that are taken from the picture, in a refinement.
-        only: The mask of what may change, white on black: a PNG in base64; empty for all.
+        hold: The share of the steps that are the picture's own, in a refinement.
+        only: A mask of what may change, white on black: a PNG in base64; empty for all.
         feather: Over how many pixels, inside the mask's edge, new and old are mixed.
         also: Other pictures to refine in the same round, a row of variations each.
     """
@@ -64,13 +67,13 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
 
 
 def read_request(payload: FormPayload) -> Request:
-    """Read the fields of a recipe into a request."""
+    """Read the fields of the recipe."""
     settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(payload))
     return Request(**settings)
 
 
 def read_what_can_be(payload: FormPayload) -> Request:
-    """Read the valid fields into a request; invalid ones stay open."""
+    """Read the fields of the recipe that are valid; the others stay open."""
     settings: dict[str, Any] = {"prompt": ""}
     for row in ON_PAGE:
         if row.belongs == "recipe":
@@ -80,12 +83,12 @@ def read_what_can_be(payload: FormPayload) -> Request:
 
 
 def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
-    """Return the attributes of the studio's placement that the fields change."""
+    """Return the attributes of the placement that the fields set."""
     return read_fields(_PLACED, vars(payload))
 
 
 def read_region(payload: RoundPayload) -> dict[str, Any]:
-    """Return the mask and feather of a refinement; empty without a mask.
+    """Return the mask and feather of a refinement; nothing where no mask was painted.
 
     Raises:
         PictureError: `start_unreadable`, `picture_large`.
@@ -102,12 +105,40 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(
     payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the prompt and the further prompts, each once, with lists and choices expanded.
-
-    `opened` fills in the lists that prompts name.
-    """
+    """Return the prompts to paint, each once; `opened` replaces lists that prompts name."""
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
-    typed = opened([payload.prompt, *more])
-    prompts = tuple(dict.fromkeys(each for line in typed for each in alternatives(line)))
+    lines = opened([payload.prompt, *more])
+    prompts = tuple(dict.fromkeys(each for line in lines for each in alternatives(line)))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
+
+
+def fields_of(
+    first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
+) -> dict[str, str | bool | list[str]]:
+    """Return the values of the fields, by name, with which the work of these recipes was begun."""
+    prompts = list(dict.fromkeys(recipe.words for recipe in first))
+    seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
+    shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
+    shown["more_prompts"] = "\n".join(prompts[1:])
+    return shown | ({"vary": list(changes)} if changes else {})
+
+
+def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
+    """Return the values of the page's fields for a request; `answers` are a model's defaults.
+
+    A setting that equals the default is left open again.
+    """
+    shown = {row.name: _shown(row, request, answers) for row in ON_PAGE if row in IN_LINKS}
+    typed = request.typed_prompt or request.prompt
+    return shown | {"prompt": write_tags(typed, request.loras)}
+
+
+def _shown(row: Field, request: Request, answers: Request | None) -> str | bool:
+    if row.value_type is bool:
+        return bool(row.of(request))
+    text = row.text(request)
+    is_answer = answers is not None and row.widget in _ADVISED and text == row.text(answers)
+    if not is_answer or row.name in ("model", "determinism"):
+        return text
+    return AUTO if row.has_auto else ""

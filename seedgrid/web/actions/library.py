@@ -1,6 +1,8 @@
-"""Handlers of the library: browse, search, open, notes, and dropped files.
+"""The library on the page: browse, search, open, take in, mark, throw away.
 
-Actions on several pictures at once are in selected.py. Works and pictures come in pages.
+Works and pictures come in pages, newest first. A card of the library is a picture, which may stand
+for all that are equal to it, or a whole work, which stands for all works alike: what is done to a
+card is done to all of these.
 """
 
 from __future__ import annotations
@@ -9,32 +11,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from fastapi import Body
 from pydantic import Field, StringConstraints
 
 from seedgrid.core.errors import InputError, Notice, SeedGridError
-from seedgrid.core.picture import Entry, pixels_sha256
+from seedgrid.core.picture import MAX_TAGS, Entry, PictureId, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.core.way import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.work_text import WorkPicture
+from seedgrid.library import Library
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import RunOptions, Studio
+from seedgrid.web.actions.form import write_fields
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
-from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.server.who import Id, Kept
-from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import next_epoch
+from seedgrid.web.state.page_state import PageUpdate, next_epoch, reports_errors
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
-
-if TYPE_CHECKING:
-    from seedgrid.library import Library
+from seedgrid.web.state.studio_view import opening_files
 
 PAGE_SIZE: Final = 60
 MAX_TAGS_SHOWN: Final = 200
@@ -44,14 +43,10 @@ Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 
 
 class Query(Value):
-    """A search in the library; empty conditions are ignored.
+    """A search of the library page; empty attributes do not restrict it.
 
-    Attributes:
-        number: Counts the searches of a page; the answer repeats it.
-        after: Where the next page begins.
-        since: The first day, `"2026-11-20"`.
-        until: The day after the last one.
-        tag: Only pictures with this tag.
+    `number` counts a browser's searches and comes back in the answer, `after` is where the next
+    page of results begins. `since` is the first day, `until` the day after the last one.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -72,28 +67,64 @@ class Query(Value):
         return self == Query(number=self.number, sort=self.sort, after=self.after)
 
 
+MAX_WORKS: Final = 200
+MAX_PICTURES: Final = 2000
+"""In one request; the page splits larger restores."""
+
+WorkIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_WORKS)]
+PictureIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_PICTURES)]
+
+Tags = Annotated[
+    tuple[Annotated[str, StringConstraints(max_length=400)], ...],
+    Field(strict=False, max_length=MAX_TAGS),
+]
+
+
+class Chosen(Value):
+    """Works and pictures by their ids; `equals` stand for all with their recipe and pixels."""
+
+    works: WorkIds = ()
+    pictures: PictureIds = ()
+    equals: WorkIds = ()
+
+
+class Throw(Chosen):
+    """What goes into the trash or comes out of it; `number` comes back in the answer."""
+
+    trashed: bool
+    number: Annotated[int, Field(ge=0)] = 0
+
+
+class Mark(Chosen):
+    """Marks for pictures, and tags to put on them or take off; None leaves the mark as it is."""
+
+    favourite: bool | None = None
+    add: Tags = ()
+    remove: Tags = ()
+
+
 class LibraryActions:
-    """Handlers of the library. Safe to use from any thread."""
+    """The actions of the library page. Safe from any thread."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
         self._studio = studio
         self._snapshots = snapshots
 
-    @says_what_hinders
+    @reports_errors
     def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Search the library."""
+        """Return a page of works, or of the pictures that a search finds."""
         library, find = self._snapshots.look(kept).library, _works if asked.is_open else _pictures
         return PageUpdate(library=find(library, asked))
 
-    @says_what_hinders
+    @reports_errors
     def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
         snapshot = self._snapshots.look(kept)
-        return _show(snapshot, snapshot.library.get(picture_id or ""))
+        return snapshot.moved_to(snapshot.library.get(picture_id or "")).show()
 
-    @says_what_hinders
+    @reports_errors
     def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Go on from an opening picture, after adding all of them to the library."""
+        """Go to a picture of the opening page, after taking all of them into the library."""
         snapshot = self._snapshots.look(kept)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
@@ -101,20 +132,20 @@ class LibraryActions:
         entry = taken[example - 1].entry
         if entry is None:
             return PageUpdate()
-        update = _show(snapshot, entry)
+        update = snapshot.moved_to(entry).show()
         place = update.place or {}
-        # The fields show the clicked picture's prompt alone, and four seeds from its own.
+        # The fields are filled in from the clicked picture alone.
         seed = entry.recipe.seed
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
-    @says_what_hinders
+    @reports_errors
     def on_empty_trash(self, kept: Kept) -> PageUpdate:
         """Delete what is in the trash for good."""
         self._snapshots.look(kept).library.empty_trash()
         return PageUpdate()
 
-    @says_what_hinders
+    @reports_errors
     def on_note(
         self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], kept: Kept
     ) -> PageUpdate:
@@ -122,7 +153,29 @@ class LibraryActions:
         self._snapshots.look(kept).library.set_note(picture_id or "", note)
         return PageUpdate()
 
-    @says_what_hinders
+    @reports_errors
+    def on_trash(self, asked: Annotated[Throw, Body(embed=True)], kept: Kept) -> PageUpdate:
+        """Put pictures and works into the trash, or take them out.
+
+        The answer has the ids of the pictures that went in, so that one click gives them back.
+        """
+        library = self._snapshots.look(kept).library
+        ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
+        (library.trash if asked.trashed else library.restore)(*ids)
+        return PageUpdate(library={"thrown": ids if asked.trashed else [], "number": asked.number})
+
+    @reports_errors
+    def on_mark(self, asked: Annotated[Mark, Body(embed=True)], kept: Kept) -> PageUpdate:
+        """Mark pictures and all pictures of works."""
+        library = self._snapshots.look(kept).library
+        ids = [entry.id for entry in _named(library, asked)]
+        if asked.favourite is not None:
+            library.set_favourites(ids, asked.favourite)
+        if asked.add or asked.remove:
+            library.tag(ids, add=asked.add, remove=asked.remove)
+        return PageUpdate(library={"tags": tags_of(library)})
+
+    @reports_errors
     def on_drop(
         self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
     ) -> PageUpdate:
@@ -135,7 +188,7 @@ class LibraryActions:
             ]
             is_bundle = any(file.lower().endswith(".zip") for file in files)
             if taken and not is_bundle and all(_is_plain(each) for each in taken):
-                # It holds no recipe: it becomes the start.
+                # It holds no recipe: it becomes the picture to start from.
                 start = self._studio.take_start(Path(files[-1]), snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
@@ -150,7 +203,7 @@ class LibraryActions:
         if works:
             return self._bring_back(works[-1], snapshot, address)
         if ours:
-            update = _show(snapshot, ours[-1])
+            update = snapshot.moved_to(ours[-1]).show()
             status = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
             return replace(update, status=status)
         if foreign:
@@ -162,7 +215,7 @@ class LibraryActions:
     def _bring_back(
         self, work: Sequence[WorkPicture], snapshot: Snapshot, address: str
     ) -> PageUpdate:
-        """Paint the missing pictures of a poster, and show its work."""
+        """Have the pictures of a poster painted, and show the first round."""
         options = RunOptions(
             owner=snapshot.state.visitor, address=address, library=snapshot.library
         )
@@ -172,23 +225,20 @@ class LibraryActions:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
         if run is not None:
             return snapshot.after(run).show()
-        return _show(snapshot, snapshot.library.get(work[-1].lineage.picture_id))
+        return snapshot.moved_to(snapshot.library.get(work[-1].lineage.picture_id)).show()
 
     def _filled(self, imported: Imported) -> PageUpdate:
-        """Fill in the words and seeds of another tool's picture.
-
-        Its other settings were made for another model: they are offered, not filled in.
-        """
+        """Fill in prompt and seeds of another tool's picture, and offer its other settings."""
         fitting = fit(imported, self._studio.card())
         asked = fitting.request
-        words = Request(
+        basic = Request(
             prompt=asked.prompt,
             negative_prompt=asked.negative_prompt,
             seeds=asked.seeds,
             noise_mix=asked.noise_mix,
             weights=asked.weights,
         )
-        fields: stage.Json = {**write_fields(words)}
+        fields: stage.Json = {**write_fields(basic)}
         whole = write_fields(asked)
         settings = {name: value for name, value in whole.items() if value != fields[name]}
         reasons = [stage.notice(reason) for reason in fitting.reasons]
@@ -202,20 +252,20 @@ class LibraryActions:
 
 
 def _is_plain(taken: Taken) -> bool:
-    """Tell whether a file is a picture without a recipe or known settings."""
+    """Tell whether a file is a picture without a recipe."""
     return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 
 def _held_line(reason: Notice, prompt: str) -> list[str]:
-    """Return the variation that adds words after held steps, if words were added."""
+    """Return the variation that adds words after held steps."""
     if reason.code != "import_hold" or not str(reason.data["words"]).startswith(prompt):
         return []
     return [f"hold {reason.data['hold']}, {str(reason.data['words'])[len(prompt) :].lstrip(', ')}"]
 
 
 def _known_by_pixels(taken: Taken, library: Library) -> Taken:
-    """Find a picture without a recipe by its pixels in the library."""
-    if taken.error is None or taken.error.code != "picture_without_recipe":
+    """Find a picture whose text was removed by its pixels."""
+    if not _is_plain(taken):
         return taken
     try:
         if max(png.read_size(Path(taken.name))) > MAX_SIZE_PX:
@@ -261,12 +311,17 @@ def _answer(
 
 
 def tags_of(library: Library) -> list[stage.Json]:
-    """Return the library's most used tags as JSON."""
-    found = library.collections()[:MAX_TAGS_SHOWN]
-    return [{"tag": each.tag, "number": each.num_pictures} for each in found]
+    """Return the library's most used tags."""
+    tags = library.collections()[:MAX_TAGS_SHOWN]
+    return [{"tag": each.tag, "number": each.num_pictures} for each in tags]
 
 
-def _show(snapshot: Snapshot, entry: Entry) -> PageUpdate:
-    lineage = entry.lineage
-    moved = snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
-    return moved.show()
+def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
+    """Return the named pictures, and all that they and the works stand for, each once."""
+    works = {alike: None for work in chosen.works for alike in library.alike(work)}
+    found = {entry.id: entry for work in works for entry in library.work(work)}
+    found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}
+    for picture_id in chosen.pictures:
+        if picture_id not in found:
+            found[picture_id] = library.get(picture_id)
+    return tuple(found.values())

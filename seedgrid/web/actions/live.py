@@ -1,8 +1,8 @@
-"""Live: the current words are painted while the artist types.
+"""Live: the current prompt is painted while the person types.
 
-A live request has the data of a click and a number. Its run is live (`Engine.submit`) and saves
-nothing; a click then keeps the pictures, which it finds in the engine's memory. A client that
-disconnects stops the run within a step.
+A live request is that of a click, with a number. Its run is live (`Engine.submit`) and saves
+nothing; a later click finds its pictures in the engine's memory. Closing the stream stops the run
+within a step.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -18,19 +18,18 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import begun, followed
 from seedgrid.web.server.who import Address, Kept
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.page_state import PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 Number = Annotated[int, Body(ge=0)]
-"""Counts the live requests of a page; the answer repeats it."""
+"""Counts the live requests of one page; each answer repeats its number."""
 _BUSY: frozenset[str] = frozenset({"too_many_runs", "too_many_here", "queue_full"})
 
 
 class Live:
-    """Handlers of live requests. Safe on any event loop."""
+    """Answers live requests. Safe on any event loop."""
 
     def __init__(self, studio: Studio, snapshots: Snapshots, handlers: Handlers) -> None:
         self._studio = studio
@@ -45,7 +44,7 @@ class Live:
         def start(snapshot: Snapshot) -> Run:
             return self._handlers.start_grid(snapshot, fields, address, live=True)
 
-        return self._answer(number, kept, address, start)
+        return self._paint(number, kept, address, start)
 
     def on_refine(
         self, around: RoundPayload, number: Number, kept: Kept, address: Address = ""
@@ -58,20 +57,20 @@ class Live:
                 raise InputError("picture_unknown", field="picture", value="")
             return run
 
-        return self._answer(number, kept, address, start)
+        return self._paint(number, kept, address, start)
 
-    async def _answer(
+    async def _paint(
         self, number: int, kept: object, address: str, start: Callable[[Snapshot], Run]
     ) -> AsyncGenerator[PageUpdate, None]:
         state = read_page_state(kept).move()
         if self._studio.is_busy_for_others(state.visitor):
-            yield _said(number, "live_paused_queue")
+            yield _answer(number, "live_paused_queue")
             return
         try:
             run = await begun(lambda: start(self._snapshots.of(state, address)))
         except SeedGridError as error:
             is_busy = error.code in _BUSY
-            yield _said(number, "live_paused_queue") if is_busy else _refused(number, error)
+            yield _answer(number, "live_paused_queue") if is_busy else _refused(number, error)
             return
         async with aclosing(followed(run)) as news:  # Each picture as it is finished.
             async for events in news:
@@ -86,17 +85,17 @@ def _ended(number: int, run: Run) -> PageUpdate:
     try:
         run.given()
     except RunCancelled:  # A newer live request of this visitor replaced it.
-        return _said(number, "live_paused_queue")
+        return _answer(number, "live_paused_queue")
     except SeedGridError as error:
         return _refused(number, error)
-    return _said(number, "live_shown")
+    return _answer(number, "live_shown")
 
 
 def _refused(number: int, error: SeedGridError) -> PageUpdate:
-    """Return an error without its field: the words may be half typed."""
+    """Answer with an error, at no field: a word may be half typed."""
     sentence = stage.complain(0, error)
-    return _said(number, sentence["key"], sentence["data"])
+    return _answer(number, sentence["key"], sentence["data"])
 
 
-def _said(number: int, key: str, data: stage.Json | None = None) -> PageUpdate:
+def _answer(number: int, key: str, data: stage.Json | None = None) -> PageUpdate:
     return PageUpdate(live={"number": number, "key": key, "data": data or {}})

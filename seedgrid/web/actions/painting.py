@@ -1,7 +1,7 @@
-"""Handlers of the page's clicks, keys and loads.
+"""The actions of clicks, keys and loads: each takes values and returns what changes on the page.
 
-A handler starts a run or moves to another place in the tree, and returns the page. following.py
-then streams the run's progress. Runs belong to the engine: a closed tab loses nothing.
+A handler has the studio start a run, or moves to another place in the tree, and shows the page;
+following.py then streams the run. Runs belong to the engine: a closed tab loses nothing.
 """
 
 from collections.abc import Callable
@@ -28,28 +28,27 @@ from seedgrid.web.actions.form import (
     read_region,
     read_request,
     read_what_can_be,
+    write_fields,
 )
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
-from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.serializers.rail import Round
 from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
-from seedgrid.web.state.model_options import offered
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state, reports_errors
 from seedgrid.web.state.snapshot import Snapshot
+from seedgrid.web.state.studio_view import offered
 
 NUM_LIVE: Final = 4
-"""Maximum number of pictures of a live run."""
+"""How many pictures Live paints at most."""
 _AT_ONCE_S: Final = 0.1
-"""How long a click waits for pictures that the library already has."""
+"""How long a click waits, in case the library has all pictures; a grid takes longer."""
 _NOISE_S: Final = 0.02
-"""How much longer it waits for the noise previews, to send them with the answer."""
+"""How much longer it waits for the noise, to show it with the answer."""
 
 
 class Handlers(Following):
-    """Handlers of the page. Safe to use from any thread: it keeps no state."""
+    """The page's actions. Safe from any thread: all state is in the page state and the library."""
 
-    @says_what_hinders
+    @reports_errors
     def on_load(
         self,
         kept: Kept,
@@ -61,8 +60,8 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Open the page at its address, or where this browser left it.
 
-        `place` is the id of a round or a picture, `link` the query of a link. `start` asks for the
-        page before the first grid, `offer` for the settings' lists and defaults.
+        `place` is a round or a picture, `link` the query of a link. `start` asks for the page
+        before the first grid, `offer` for the options of the settings.
         """
         snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
         shown = self._arrived(snapshot, place, link, is_start=start)
@@ -83,7 +82,7 @@ class Handlers(Following):
         return (snapshot if is_somewhere and not is_start else snapshot.begun_anew()).show()
 
     def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
-        """Fill in the fields from a link; it paints nothing before a click."""
+        """Fill in the fields from a link; nothing is painted before a click."""
         empty = snapshot.begun_anew()
         try:
             request = read_link(link)
@@ -93,7 +92,7 @@ class Handlers(Following):
             return empty.show()
         return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
 
-    @says_what_hinders
+    @reports_errors
     def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         snapshot = self._snapshots.look(kept, address)
@@ -102,7 +101,7 @@ class Handlers(Following):
     def start_grid(
         self, snapshot: Snapshot, fields: FormPayload, address: str, *, live: bool = False
     ) -> Run:
-        """Start the run that the fields describe."""
+        """Have the studio start the grid of the fields."""
         request = read_request(fields)
         prompts = read_prompts(fields, request, self._studio.with_lists)
         num_pictures = len(prompts) * len(request.seeds)
@@ -112,7 +111,7 @@ class Handlers(Following):
         options["live"] = live
         return self._studio.start_grid(request, prompts, **options)
 
-    @says_what_hinders
+    @reports_errors
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         snapshot = self._snapshots.look(kept, address)
@@ -133,15 +132,15 @@ class Handlers(Following):
             picked, around.vary, also=also, hold=around.hold, **region, **options
         )
 
-    @says_what_hinders
+    @reports_errors
     def on_variations(
         self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
-        """Start a round with other noise mixed into the picked picture's."""
+        """Start a round around the picked picture's noise, with the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(around, kept, address, start)
 
-    @says_what_hinders
+    @reports_errors
     def on_final(
         self, scale: int, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
@@ -151,9 +150,9 @@ class Handlers(Following):
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, kept, address, start)
 
-    @says_what_hinders
+    @reports_errors
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
-        """Compute the round on the stage once more, and compare."""
+        """Paint the round on the stage again, and compare."""
         snapshot = self._snapshots.look(kept, address)
         if snapshot.round is None:
             return PageUpdate()
@@ -162,7 +161,7 @@ class Handlers(Following):
         return self._show_run(snapshot, run)
 
     def stop(self, state: PageState) -> None:
-        """Cancel this browser's run, if it is this visitor's own."""
+        """Stop this browser's run; its listeners see it end."""
         run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
@@ -170,7 +169,7 @@ class Handlers(Following):
     def on_queue(
         self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
-        """Return this visitor's other runs, after cancelling the run `stopped`, if given."""
+        """Return the visitor's other runs, after stopping one of them, if it is named."""
         snapshot = self._snapshots.look(kept)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
@@ -178,19 +177,19 @@ class Handlers(Following):
         return PageUpdate(queue=snapshot.queue())
 
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
-        """Show a picture in the card; without an id, the parent of the round, if any."""
+        """Put a picture into the card; without an id, the parent of the round, if it has one."""
         return self._show_card(
             kept, lambda snapshot: snapshot.find(picture_id or snapshot.parent_of_stage)
         )
 
-    @says_what_hinders
+    @reports_errors
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round."""
         snapshot = self._snapshots.look(kept)
         found = find_place(snapshot, round_id) if round_id else None
         return found.show() if found else PageUpdate()
 
-    @says_what_hinders
+    @reports_errors
     def on_back(self, kept: Kept) -> PageUpdate:
         """Go to the parent's round, with the parent picked."""
         snapshot = self._snapshots.look(kept)
@@ -218,20 +217,20 @@ class Handlers(Following):
             took_s = self._studio.took_s(one, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
-        said = [{"field": a.field} | stage.notice(a.notice) for a in advice]
-        return PageUpdate(advice=said, live={"took_s": took_s})
+        notices = [{"field": a.field} | stage.notice(a.notice) for a in advice]
+        return PageUpdate(advice=notices, live={"took_s": took_s})
 
-    @says_what_hinders
+    @reports_errors
     def on_offer(
         self,
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
         language: Language = ENGLISH,
     ) -> PageUpdate:
-        """Return the settings' lists and defaults with a model."""
+        """Return the options of the settings with a model."""
         return PageUpdate(offer=offered(self._studio, model, language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
-        """Show a picture in the card, or an error in the status line."""
+        """Put a picture into the card, or show the error, which news of a run may replace."""
         state = read_page_state(kept)
         try:
             snapshot = self._snapshots.of(state)
@@ -260,7 +259,7 @@ class Handlers(Following):
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
-        """Show the new round, with the pictures that the library already had."""
+        """Show the round that has just begun, finished where the library has its pictures."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
@@ -275,14 +274,13 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
 
 
 def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
-    """Return a snapshot at the id of a round or a picture; None if this library has neither.
+    """Return the page at a round or a picture, by its id; None when this library lacks it.
 
-    A picture is picked. The round may still be forming.
+    A picture is then picked; a round may still be painted.
     """
     entry = snapshot.find(place)
     if entry is not None:
-        lineage = entry.lineage
-        return snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+        return snapshot.moved_to(entry)
     if place == snapshot.state.round and (snapshot.round or snapshot.run_on_stage):
         return snapshot
     run = snapshot.run_of(place)
@@ -297,6 +295,6 @@ def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
 
 
 def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
-    """Return the picture to pick in a round: its last refined one, else its parent."""
+    """Return the round's picture that was refined last; where none was, the round's parent."""
     refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
     return refined[-1] if refined else shown.parent_id

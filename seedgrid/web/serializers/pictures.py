@@ -1,7 +1,7 @@
-"""One picture as JSON for the page's scripts: a cell, a thumbnail, a card, a library item.
+"""One picture as JSON for the page: a cell, a thumbnail, a card, an item of the library.
 
-Each says whether the picture's file is missing, so that the page never requests it, and whether it
-is in the trash. Changes have no language: the page's scripts put them into words.
+Each says whether the picture's file is lost, so that the page never asks for it, and whether it is
+in the trash. Changes of the noise are given as share and seed: the page puts them into words.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from PIL import Image
 
@@ -20,23 +20,21 @@ from seedgrid.core.recipe import Passport, Recipe, describe_mix
 from seedgrid.core.text import one_line, picture_filename
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
+from seedgrid.library.search import Work
 from seedgrid.models.schedulers import names_like
 from seedgrid.storage.unpacking import unpacked
 
-if TYPE_CHECKING:
-    from seedgrid.library.search import Work
-
 Json = dict[str, Any]
 Change = tuple[Recipe, str]
-"""A recipe, and what its lineage says of how it came from its parent's."""
+"""A recipe, and the change of its lineage."""
 
 _SUBTLE_UP_TO: Final = 0.2
-"""The largest weight that is called subtle."""
+"""Weights up to this are called subtle."""
 _LONGEST: Final = 60
 
 
 def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> bytes:
-    """A PNG file as a small JPEG or another `kind`, at most `side_px` wide and high."""
+    """Return a PNG file as a JPEG, or another kind, of at most `side_px` pixels along a side."""
     with unpacked(path.read_bytes()) as image:
         thumbnail = image.convert("RGB")
     thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
@@ -46,7 +44,7 @@ def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> byte
 
 
 def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """A cell of the stage whose picture is not finished."""
+    """A picture on the stage, before it is finished."""
     return {
         "state": state,
         "seed": recipe.seed,
@@ -79,14 +77,16 @@ def card(
     models: Sequence[str] = (),
     is_spread: bool = False,
 ) -> Json:
-    """The card of the picked picture: its seed, its words against its parent's, its recipe.
+    """The picked picture: its seed, its words compared with its parent's, its settings.
 
-    `model` is None where its model is not installed. `models` are others with the same noise.
-    `is_spread`: several computers paint, so the card names the device.
+    `model` is the card of its model, None where that is not installed. `models` are others that
+    can paint its seed. Where several computers paint, `is_spread`, the card names the device.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
     is_neighbour = is_noise(recipe, entry.lineage.change)
+    names = names_like(recipe.scheduler)
+    schedulers = tuple(name for name in names if model is None or name in model.schedulers)
     return thumb(entry) | {
         "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
@@ -115,18 +115,12 @@ def card(
         "checked": entry.checked,
         "link": link_query(recipe),
         "file": picture_filename(recipe.prompt, recipe.seed, entry.lineage.change),
-        "fours": {} if recipe.upscaler else fours(recipe, _schedulers(recipe, model), models),
+        "fours": {} if recipe.upscaler else fours(recipe, schedulers, models),
     }
 
 
-def _schedulers(recipe: Recipe, model: ModelCard | None) -> tuple[str, ...]:
-    """Other schedulers that its model supports, or all similar ones if the model is not here."""
-    names = names_like(recipe.scheduler)
-    return tuple(name for name in names if model is None or name in model.schedulers)
-
-
 def _where(passport: Passport) -> str:
-    """The device's name; of a processor with its instruction set too."""
+    """Name a device; a processor with its instruction set, since its name leaves that open."""
     kind = passport.cpu_capability if passport.device == "cpu" else ""
     return one_line(", ".join(filter(None, (passport.device_name, kind))), limit=60)
 
@@ -137,7 +131,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
-    """A library item: a picture, which stands for `times` equal ones, or a work by its cover."""
+    """A picture in the library, or a work by its newest picture; `times` are equal."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
@@ -152,12 +146,12 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
 
 
 def caption(recipe: Recipe, change: str) -> str:
-    """A change as a caption, without its leading comma; empty for noise."""
+    """A change as a caption, without the comma before it; empty for noise."""
     return "" if is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
 
 
 def mix(recipe: Recipe, change: str) -> Json | None:
-    """The last share of the noise mix, if the noise was changed."""
+    """The last share of other noise, where that is the change."""
     return shares(recipe)[-1] if is_noise(recipe, change) else None
 
 
@@ -167,14 +161,17 @@ def shares(recipe: Recipe) -> list[Json]:
 
 
 def is_noise(recipe: Recipe, change: str) -> bool:
-    """Tell whether only the noise was changed."""
+    """Tell whether the change is of the noise alone."""
     return bool(recipe.noise_mix) and change == describe_mix(recipe)
 
 
 def round_name(
     changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round by what differs from other rounds of the same parents."""
+    """Name a round by what sets it apart from the others of the same parent.
+
+    `before` are the changes of those that refined the same picture, `tried` all their changes.
+    """
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
     if not changes or frozenset(changes) in before:

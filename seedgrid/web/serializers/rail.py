@@ -1,7 +1,4 @@
-"""The tree of a work: its pictures sorted into rounds, each on a lane, and the rail as JSON.
-
-Each round is named by what was changed in it.
-"""
+"""The tree of a work: its pictures sorted into rounds, each on a lane, and the rail as JSON."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,13 +16,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One click on Generate or Refine.
+    """The pictures of one click on Generate or Refine, in the order of their cells.
 
-    Attributes:
-        parent_id: The picture that was refined; None for the first round.
-        parent_round_id: The round of that picture.
-        lane: 0 for the first line of refinements, one more for each branch beside it.
-        entries: In the order of their cells.
+    `parent_id` is the picture that was refined. `lane` is 0 for the first line of refinements, and
+    one more for each branch beside it.
     """
 
     id: str
@@ -38,9 +32,7 @@ class Round:
 def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     """Sort the pictures of one work into rounds: parents first, a line before its branches.
 
-    Args:
-        entries: The pictures of one work, in any order. A round whose parent is not among them
-            (it was deleted) stands as a first round.
+    A round whose parent is not among them (it was deleted) stands as a first round.
     """
     grouped = _by_round(entries)
     round_of = {entry.id: id_ for id_, cells in grouped.items() for entry in cells}
@@ -70,7 +62,7 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
 
 
 def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
-    """Leave out rounds that are all in the trash, except ancestors of other rounds."""
+    """Leave out rounds that are all in the trash, unless another round descends from them."""
     kept_ids: set[str | None] = {current}
     for each in reversed(rounds):  # each comes after its parent
         if each.id in kept_ids or not all(entry.trashed for entry in each.entries):
@@ -81,11 +73,11 @@ def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
 def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
     """Return the rounds from the first one to `round_id`."""
     path: list[Round] = []
-    wanted: str | None = round_id
+    next_id: str | None = round_id
     for each in reversed(rounds):  # each comes after its parent
-        if each.id == wanted:
+        if each.id == next_id:
             path.insert(0, each)
-            wanted = each.parent_round_id
+            next_id = each.parent_round_id
     return tuple(path)
 
 
@@ -106,7 +98,7 @@ def rail(
     has_parent: bool,
     forming: Run | None = None,
 ) -> Json:
-    """The lineage rail: each round's pictures; those that were refined are marked."""
+    """The lineage rail: each round's pictures; those with refinements are ringed (`picked`)."""
     parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
     shown: list[Json] = [
         {
@@ -124,7 +116,7 @@ def rail(
         id_ = forming.lineage.round_id
         if id_ not in changed:
             shown.append(_forming_round(forming, rounds))
-        # All its cells: the name does not change while pictures are finished.
+        # All of its jobs, so that its name does not change as pictures are finished.
         jobs = [forming.jobs[cell] for cell in forming.round_cells]
         changed[id_] = [(job.recipe, job.lineage.change) for job in jobs]
     named = _named(shown, changed)
@@ -132,13 +124,10 @@ def rail(
 
 
 def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json]:
-    """Return the rounds with their names and changes; rounds of one parent get distinct names.
-
-    Equal names are numbered by `nth`: "Subtle 2".
-    """
+    """Return the rounds with their names and changes; equal names are counted: "Subtle 2"."""
     tried: dict[str, set[str]] = {}  # by the parent's round
-    before: dict[tuple[str, str], set[frozenset[str]]] = {}  # and by the picture
-    called: Counter[str] = Counter()
+    before: dict[tuple[str, str], set[frozenset[str]]] = {}  # by the parent's round and the parent
+    counted: Counter[str] = Counter()
     named = []
     for each in shown:
         changes = [change for _, change in changed[each["id"]] if change]
@@ -149,9 +138,9 @@ def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json
             name = round_name(changed[each["id"]], same, words)
             words.update(changes)
             same.add(frozenset(changes))
-            called[called_so := f"{each['parent']} {name}"] += 1
-            if called[called_so] > 1:
-                name |= {"nth": called[called_so]}
+            counted[key := f"{each['parent']} {name}"] += 1
+            if counted[key] > 1:
+                name |= {"nth": counted[key]}
         named.append(each | {"name": name, "changes": changes})
     return named
 

@@ -1,7 +1,6 @@
-"""The stage and the status line as JSON for the page's scripts.
+"""The stage and the status line as JSON for the page: pure functions of entries and events.
 
-Pure functions from entries and events to plain values. User text is data only and becomes
-`textContent` in the browser. JSON of a single picture: pictures.py.
+User text travels as data only and becomes `textContent` in the browser. One picture: pictures.py.
 """
 
 import base64
@@ -36,16 +35,15 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-_SAID_BEFORE: Final = advice.CODES | {"final_tiles"}
-"""Advice, and notices about how a picture is made: not repeated when it is done."""
+_SHOWN_BEFORE: Final = advice.CODES | {"final_tiles"}
+"""Notices that were shown before the run ended."""
 
 
 def stage_before_any(
     epoch: int, examples: list[Json], size: tuple[int, int], *, busy: bool
 ) -> Json:
     """The stage before the first grid: with the opening pictures, or four empty cells."""
-    noise = [{"state": "empty", "seed": seed} for seed in range(4)]
-    cells = examples or noise
+    cells = examples or [{"state": "empty", "seed": seed} for seed in range(4)]
     return {"epoch": epoch, "cells": cells, "size": size, "picked": None, "busy": busy}
 
 
@@ -59,12 +57,8 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
     """The stage while a run goes on, or after it has ended early.
 
-    Args:
-        epoch: Of the page state that is shown.
-        run: The run on the stage.
-        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; for the noise
-            only its preview.
-        picked: The id of the picked picture.
+    `steps` has by cell the `step`, `total` and `preview` (a data URI) of the last step; of the
+    noise its preview alone.
     """
     finished = run.finished
     made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]
@@ -81,10 +75,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
-    """The stage of a live run: what it has painted so far; it is not in the library.
-
-    A cell without a source keeps its former picture until its own is there.
-    """
+    """The stage of a live run; a cell without a source keeps its former picture until then."""
     finished, missed = run.finished, run.missed
     cells = [
         _asked(job.recipe, job.lineage, "missed" if cell in missed else "live")
@@ -96,12 +87,12 @@ def stage_of_live(epoch: int, run: Run) -> Json:
 
 
 def _source(entry: Entry) -> str:
-    """The address of a live picture, which is in the library or in memory."""
+    """Return the address of a live picture: in the library, or in memory, where it has no file."""
     return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
 
 
 def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """A cell whose picture is not in the library."""
+    """A cell without a finished picture."""
     return pictures.cell(recipe, lineage, state) | {"recipe": recipe.id}
 
 
@@ -136,11 +127,11 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return _compared(epoch, run)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
-        case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
-            return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
-        case Done() if news := [each for each in run.notices if each.code not in _SAID_BEFORE]:
+        case Done() if unknown := [each for each in run.notices if each.code == "words_unknown"]:
+            return say(epoch, "status_words_unknown", kind="note", words=unknown[0].data["words"])
+        case Done() if news := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
             return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
-        case Done(elapsed_s=0.0):  # It was painted live before.
+        case Done(elapsed_s=0.0):  # Live had painted them.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
@@ -180,17 +171,11 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
     """An error for the status line and for its field."""
     field = field or (error.field if isinstance(error, InputError) else None)
     data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
-    return {
-        "epoch": epoch,
-        "key": f"error_{error.code}",
-        "kind": "error",
-        "field": field,
-        "data": data,
-    }
+    return say(epoch, f"error_{error.code}", kind="error") | {"field": field, "data": data}
 
 
 def note_step(steps: dict[int, Json], event: Event) -> None:
-    """Note the previews and steps of an event by cell; only `Noise` and `Step` have them."""
+    """Update what cells show after an event of the noise or of a step; others change nothing."""
     match event:
         case Noise(cells=cells, previews=previews):
             progress: Json = {}
@@ -209,7 +194,7 @@ def preview_uri(pixels: Pixels) -> str:
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()
-    # It is shown much enlarged: without colour subsampling, which would be seen.
+    # It is shown enlarged: without full colour resolution one would see JPEG's blocks.
     image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
 
@@ -235,10 +220,10 @@ def _stage(
 
 
 def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:
-    """The headings of a table: several prompts on the same seeds, or pictures varied alike.
+    """Return the headings where cells form a table, else None.
 
-    Returns:
-        Columns and rows: seeds and prompts, or changes and seeds. None if it is no table.
+    Its rows are prompts and its columns seeds, or the rows are refined pictures (by their seeds)
+    and the columns their changes.
     """
     is_of_several = len({made.parent_id for _, made in cells}) > 1
     heads: dict[str | None, str] = {}

@@ -22,30 +22,33 @@ import seedgrid
 from seedgrid.core.errors import SeedGridError, as_ours
 from seedgrid.core.variables import is_zero_gpu
 from seedgrid.studio import Studio
-from seedgrid.web.answers import Answers, starting_suffixes
 from seedgrid.web.api import PARAMETERS, publish
-from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
+from seedgrid.web.server.calls import (
+    BoundedBody,
+    ProgramCalls,
+    Unexpected,
+    UploadBounds,
+    refuse_call,
+)
 from seedgrid.web.server.exports import export_routes
-from seedgrid.web.server.files import drop_route, file_routes
-from seedgrid.web.server.guard import Guard
-from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
-from seedgrid.web.server.limits import BoundedBody, UploadBounds
+from seedgrid.web.server.files import file_routes
+from seedgrid.web.server.guard import SPACE_FRAMES, UNCACHED, Guard, SecurityHeaders, page_policy
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import document, files
-from seedgrid.web.server.routes import page_routes
+from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
 from seedgrid.web.server.who import welcome
 from seedgrid.web.texts import choose_language
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Settings of the server.
+    """How the page is served.
 
     Attributes:
-        uploads: The folder of API uploads and of copies for API clients.
-        bounds: Limits of uploads.
-        language: The page's language; None follows the browser.
-        host: The host name it listens on; None on a Space.
+        uploads: The folder of programs' uploads, and of copies for them.
+        bounds: Of uploads.
+        language: The page's language; None leaves it to the browser.
+        host: The name under which it listens; None on a Space, behind a proxy.
     """
 
     uploads: Path
@@ -55,9 +58,10 @@ class Site:
 
 
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
-    """A server whose guard is the outermost middleware.
+    """A server whose guard runs before everything else.
 
-    Gradio adds middleware at launch, before ours; one lets other sites read answers.
+    Gradio adds middleware at launch, in front of the server's own, and some of it lets other sites
+    read answers.
     """
 
     def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
@@ -65,7 +69,7 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
         self._site = site
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the middleware stack with the guard outermost."""
+        """Return the application with its middleware, the guard outside."""
         guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
         return SecurityHeaders(Unexpected(guarded), _frames(self._site))
 
@@ -99,7 +103,6 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     server.include_router(file_routes(answers))
     server.include_router(export_routes(answers))
     server.include_router(model_routes(answers.studio, answers.file_work))
-    server.include_router(drop_route(answers.library, answers.file_work))
     server.router.routes.extend(
         [
             _page_route(answers, site.language, page_policy(_frames(site))),
@@ -125,7 +128,7 @@ def _page_route(answers: Answers, fixed: str | None, policy: str) -> Route:
 
 
 def _health_route(studio: Studio) -> Route:
-    """The health route for supervisors and containers: 503 when the engine is lost.
+    """Report whether this process can paint, for supervisors: 503 when its engine is lost.
 
     {"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
     """
@@ -133,7 +136,7 @@ def _health_route(studio: Studio) -> Route:
     def healthz(_: Request) -> Response:
         load, warmth = studio.engine.load, studio.engine.warmth
         state = "lent" if is_zero_gpu() else warmth.state
-        said = {
+        report = {
             "status": "lost" if load.is_lost else "ok",
             "version": seedgrid.__version__,
             "engine": "lost" if load.is_lost else "busy" if load.num_waiting else "idle",
@@ -141,22 +144,21 @@ def _health_route(studio: Studio) -> Route:
             "queue": {"waiting": load.num_waiting, "left_s": round(load.left_s, 1)},
             "workers": studio.engine.num_painters,
         }
-        return JSONResponse(said, status_code=503 if load.is_lost else 200, headers=UNCACHED)
+        return JSONResponse(report, status_code=503 if load.is_lost else 200, headers=UNCACHED)
 
     return Route("/healthz", healthz)
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    """Answer an error by its code: its sentence may name a visitor's folder."""
+    """Answer an error by its code, since its sentence may name a visitor's folder."""
     status_code = 503 if isinstance(error, MemoryError) else 409
-    told = as_ours(error)
-    text = f"this cannot be answered now: {told.code}"
+    text = f"this cannot be answered now: {as_ours(error).code}"
     return PlainTextResponse(text, status_code=status_code)
 
 
 async def _refuse_form(_request: Request, error: Exception) -> Response:
-    """Answer a request that does not fit its route's parameters."""
+    """Answer a request whose body or parameters do not fit its route."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     where = ".".join(str(part)[:40] for part in first.get("loc", ()))
-    said = f"the request cannot be read: {where}: {first.get('msg', '')}"
-    return PlainTextResponse(said.encode("ascii", "replace").decode(), status_code=422)
+    text = f"the request cannot be read: {where}: {first.get('msg', '')}"
+    return PlainTextResponse(text.encode("ascii", "replace").decode(), status_code=422)

@@ -1,42 +1,141 @@
-"""Checks of API calls, before Gradio sees them.
+"""What a request carries: bounded before it is read, and checked before the framework sees it.
 
-A call names one of our endpoints and its parameters, and a file in it must have been uploaded here:
-no address is fetched for a caller. Errors are answered in one sentence. What Gradio raises anyway
-becomes one line of the log.
+A program's call names one of our endpoints and its parameters; a file in it is one that was
+uploaded here, so no address is ever fetched for a caller. How fast a body must come is the proxy's
+(docs/operations.md).
 """
 
+import contextlib
 import json
 import logging
+import os
 import re
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.text import one_line
-from seedgrid.web.server.limits import route_path
+
+MAX_BODY_BYTES: Final = 300_000
+"""Of a request without files: a long prompt, or the ids of 2,000 pictures."""
+MODEL_FILES: Final = "/seedgrid/models/file/"
+"""Route of a model's file, of any size: the route checks the sender and the free disk."""
+_UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
+LYING_S: Final = 3600.0
+"""Uploads, and copies for programs, are kept for so long."""
+_TIDY_S: Final = 60.0
 
 CALLS: Final = re.compile(
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
 )
-"""Routes with the arguments of an endpoint: as a list, or by name."""
+"""Routes that take a program's values: as a list, or by their names."""
 AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
-"""An address that could be fetched: a scheme of two letters or more, or a network path."""
+"""What a framework could fetch: a scheme of two letters or more, or a network path."""
 _MAX_DEPTH: Final = 32
 _ADVICE: Final = "/gradio_api/info says what each endpoint takes"
+_NO_ADDRESS: Final = (
+    "a file is one that was uploaded to /gradio_api/upload within the hour; none is fetched from an"
+    " address"
+)
 
 logger = logging.getLogger(__name__)
 
 
-class ProgramCalls:
-    """Middleware behind the limit of bodies; uploads are kept in `files`.
+@dataclass(frozen=True, kw_only=True)
+class UploadBounds:
+    """In bytes, of one upload request and of all uploads together; None is no bound."""
 
-    `parameters` are the parameter names of each endpoint, in order.
+    request: float | None = None
+    together: float | None = None
+
+
+class BoundedBody:
+    """Bounds a body before it is read; uploads are kept in `folder`."""
+
+    def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
+        self._app = app
+        self._folder = folder
+        self._bounds = bounds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
+        has_body = scope["type"] == "http" and scope["method"] not in ("GET", "HEAD")
+        refusal = self._refusal(route_path(scope), Headers(scope=scope)) if has_body else None
+        await (refusal or self._app)(scope, receive, send)
+
+    def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
+        length = body_length(headers)
+        if length is None:
+            return PlainTextResponse("say how long the request is", status_code=411)
+        if path.startswith(MODEL_FILES):
+            return None
+        is_upload = path.rstrip("/") in _UPLOADS
+        limit = self._bounds.request if is_upload else MAX_BODY_BYTES
+        if limit is not None and length > limit:
+            text = f"the request is too large: more than {limit:,.0f} bytes"
+            return PlainTextResponse(text, status_code=413)
+        together = self._bounds.together
+        if is_upload and together is not None and lying(self._folder) + length > together:
+            text = "there is no room for uploads at the moment: try again in some minutes"
+            return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
+        return None
+
+
+def route_path(scope: Scope) -> str:
+    """Return the decoded path without a proxy's prefix, as the router sees it."""
+    path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
+
+
+def body_length(headers: Headers) -> int | None:
+    """Return the length of a request's body by its headers; None where they do not say."""
+    length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
+    is_number = length.isascii() and length.isdigit() and len(length) < 20
+    return int(length) if is_number and "transfer-encoding" not in headers else None
+
+
+def lying(folder: Path, older_than_s: float | None = None) -> int:
+    """Return the size of a folder in bytes, after deleting files older than `older_than_s`."""
+    total, now_s = 0, time.time()
+    for root, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            path = Path(root) / name
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                if older_than_s is not None and status.st_mtime < now_s - older_than_s:
+                    path.unlink()
+                else:
+                    total += max(status.st_size, 4096)
+        if Path(root) != folder:
+            with contextlib.suppress(OSError):  # It is not empty.
+                Path(root).rmdir()
+    return total
+
+
+def every_minute(tidy: Callable[[], object]) -> None:
+    """Call a function once a minute from now on."""
+
+    def repeat() -> None:
+        while True:
+            time.sleep(_TIDY_S)
+            tidy()
+
+    threading.Thread(target=repeat, name="seedgrid-tidy", daemon=True).start()
+
+
+class ProgramCalls:
+    """Checks programs' calls; uploads are kept in `files`.
+
+    `parameters` are the names of each endpoint's parameters, by its name, in order.
     """
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
@@ -45,7 +144,7 @@ class ProgramCalls:
         self._parameters = parameters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a valid call on; answer 404, 400 or 422 to others."""
+        """Pass a call on; 404, 400 or 422 where it is wrong."""
         path = route_path(scope) if scope["type"] == "http" else ""
         call = CALLS.fullmatch(path)
         is_agent = bool(AGENTS.fullmatch(path)) and scope["method"] == "POST"
@@ -91,7 +190,7 @@ class ProgramCalls:
         return None
 
     def _refusal_of_agent(self, data: object) -> PlainTextResponse | None:
-        """Refuse addresses: Gradio may read any text of an agent as a file."""
+        """Refuse addresses in any text: the framework may take it for a file."""
         if any(_holds_address(each) for each in _arguments(data)):
             return PlainTextResponse(_NO_ADDRESS, status_code=400)
         return self._refusal_of_files(data)
@@ -107,24 +206,17 @@ class ProgramCalls:
         return lies_in(self._files, place) and Path(place).is_file()
 
 
-_NO_ADDRESS: Final = (
-    "a file is one that was uploaded to /gradio_api/upload within the hour; none is fetched from an"
-    " address"
-)
-
-
 class Unexpected:
-    """Middleware that logs unexpected errors on one line.
+    """Logs an unexpected error as one line, after Starlette has answered.
 
-    Starlette has answered by then; Uvicorn would log the request's data with its line ends and
-    terminal commands.
+    Uvicorn would write parts of the request into the log, with line ends and escapes.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request on."""
         try:
             await self._app(scope, receive, send)
         except Exception as error:
@@ -137,14 +229,14 @@ class Unexpected:
 
 
 async def refuse_call(request: Request, _error: Exception) -> Response:
-    """Answer an unexpected error."""
+    """Answer after an unexpected error."""
     if request.url.path.startswith("/gradio_api/"):
         return PlainTextResponse(f"this cannot be answered; {_ADVICE}", status_code=400)
     return PlainTextResponse("this failed here; the log says why", status_code=500)
 
 
 def lies_in(folder: Path, place: str) -> bool:
-    """Tell whether a text is a path inside a folder, and no address."""
+    """Tell whether a text is a path inside a folder, and no address to fetch."""
     try:
         return not _ADDRESS.match(place) and Path(place).resolve().is_relative_to(folder)
     except (OSError, ValueError):  # Too long for a path, or with a NUL.
@@ -156,12 +248,9 @@ def _no_number(name: str) -> None:
 
 
 def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return the paths of the files in a call, also those in a text that is JSON itself.
+    """Return the paths and addresses of files in a call, also in a text that is JSON itself.
 
-    A `url` beside a file's path is removed.
-
-    Raises:
-        RecursionError: It is nested too deep.
+    The `url` beside a file's path is removed. RecursionError: it is nested too deep.
     """
     if depth > _MAX_DEPTH:
         raise RecursionError

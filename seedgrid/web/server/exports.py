@@ -1,7 +1,7 @@
-"""The routes of downloads: ZIP files, sheets, bundles and scripts.
+"""Downloads from a visitor's library: ZIP files, sheets, bundles and scripts.
 
-Ids are looked up in the visitor's own library only. Start pictures are included only on request.
-All are file tasks (`file_work.py`); an archive of pictures is sent while it is made.
+A published picture contains its id, so ids are looked up in the visitor's own library alone. All is
+done by `FileWork`, and an archive of pictures is sent while it is made.
 """
 
 import tempfile
@@ -22,9 +22,9 @@ from seedgrid.export.script import script
 from seedgrid.export.sheets import write_sheet
 from seedgrid.storage.files import size_of
 from seedgrid.studio import check_starts
-from seedgrid.web.answers import Answers
-from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
-from seedgrid.web.server.headers import HARMLESS
+from seedgrid.web.server.guard import HARMLESS
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.who import Asks, Who
 from seedgrid.web.state.visitor_libraries import Libraries, family
 from seedgrid.web.texts import choose_language
@@ -64,7 +64,7 @@ def export_routes(answers: Answers) -> APIRouter:
         lang: str = "",
         starts: bool = False,
     ) -> Response:
-        """A sheet, a bundle or a script; `starts` puts in what the pictures were begun from."""
+        """A sheet, a bundle or a script; `starts` includes the pictures that others start from."""
 
         def make(entries: Sequence[Entry], kept: ExitStack) -> Response:
             if kind == "zip":
@@ -95,7 +95,7 @@ async def _answered(
     find: Callable[[], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
-    """Find pictures and make an answer of them, as a file task that ends when it is sent."""
+    """Find pictures and answer with them, as file work, which ends when the answer is sent."""
     with ExitStack() as kept:
         try:
             kept.enter_context(file_work.place(who.address))
@@ -103,9 +103,7 @@ async def _answered(
             if not found:
                 return PlainTextResponse("there is nothing to download", status_code=404)
             answer = await file_work.run(lambda: make(found, kept), who.address)
-        except (
-            LibraryError
-        ):  # Its sentence may name a visitor's folder: the server answers its code.
+        except LibraryError:  # The server answers its code: its sentence may name a folder.
             raise
         except SeedGridError as error:
             codes = {"download_many": 413, "download_large": 413}
@@ -117,16 +115,9 @@ async def _answered(
 def _selected(libraries: Libraries, who: Who, named: Sequence[str]) -> Sequence[Entry]:
     library = libraries.of(who.visitor)
     found: dict[str, Entry] = {}
-    whole: set[str] = set()
     for name in dict.fromkeys(named):
-        picture_id, is_work = name.rstrip(_ALL_OF), name.endswith(_ALL_OF)
-        known = found.get(picture_id)
-        if known is not None and (known.lineage.work_id in whole or not is_work):
-            continue
-        entries = family(library, picture_id, scope="work" if is_work else "picture")
-        found |= {entry.id: entry for entry in entries}
-        if is_work:
-            whole |= {entry.lineage.work_id for entry in entries}
+        scope = "work" if name.endswith(_ALL_OF) else "picture"
+        found |= {each.id: each for each in family(library, name.rstrip(_ALL_OF), scope=scope)}
         if len(found) > MAX_PICTURES:
             break
     return tuple(found.values())
@@ -141,16 +132,16 @@ def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry
 
 
 def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
-    size = sum(size_of(file) for file in files) if bounds.download_bytes is not None else 0
-    if bounds.download_bytes is not None and size > bounds.download_bytes:
-        value, limit = f"{size / 1e6:,.0f}", f"{bounds.download_bytes / 1e6:,.0f}"
+    most = bounds.download_bytes
+    if most is not None and (size := sum(map(size_of, files))) > most:
+        value, limit = f"{size / 1e6:,.0f}", f"{most / 1e6:,.0f}"
         raise InputError("download_large", field="picture", value=value, limit=limit)
 
 
 def _archive(
     file_work: FileWork, name: str, entries: Sequence[Entry], _kept: ExitStack
 ) -> Response:
-    """Stream an archive of the files; its first piece is made before the answer begins."""
+    """Answer with the pictures' files; the first piece is made before the answer begins."""
     pieces = packed_pictures(entries)
     first = next(pieces)
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
@@ -169,7 +160,7 @@ async def _one_by_one(
 
 
 def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Response:
-    """Write a file into a temporary folder, which is deleted after the answer."""
+    """Write a file into a temporary folder, which is deleted when the answer was sent."""
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
     path = Path(kept.enter_context(folder)) / name
     write(path)

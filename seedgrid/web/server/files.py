@@ -1,7 +1,7 @@
-"""The routes of pictures, thumbnails and dropped files.
+"""Routes of pictures by their id, thumbnails, and files that are dropped on the page.
 
-Pictures are served byte for byte, and only from the visitor's own library: published pictures
-contain their ids and the digests of their starts.
+Pictures are served byte for byte as they are on disk, from the visitor's own library alone: a
+published picture contains its id, and the digest of the picture that it started from.
 """
 
 import json
@@ -18,16 +18,14 @@ from fastapi.responses import FileResponse, Response
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.formats import png
-from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.answers import Answers
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.exports import no_picture
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.headers import FOREVER, HARMLESS, UNCACHED, json_answer
+from seedgrid.web.server.guard import FOREVER, HARMLESS, UNCACHED, json_answer
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.server.who import Asks
-from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import next_epoch
+from seedgrid.web.state.page_state import PageUpdate, next_epoch
+from seedgrid.web.state.studio_view import opening_files
 
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
@@ -39,9 +37,9 @@ _MAX_STATE: Final = 10_000
 
 
 def file_routes(answers: Answers) -> APIRouter:
-    """Return the routes of pictures, thumbnails, and the opening page's pictures."""
+    """Return the routes of pictures, thumbnails, the opening pictures, and of dropped files."""
     router = APIRouter(prefix="/seedgrid")
-    thumbs = FileWork()  # Threads of their own: a page requests sixty at once.
+    thumbs = FileWork()  # Of its own: a page asks for sixty of them at once.
     libraries = answers.libraries
 
     @router.get("/pictures/{picture_id}.png")
@@ -51,8 +49,8 @@ def file_routes(answers: Answers) -> APIRouter:
             return no_picture()
         headers = FOREVER | HARMLESS
         try:
-            # In one piece: a FileResponse changes threads for every 64 KB. Large files are not
-            # read into memory, since a client may read them slowly.
+            # In one piece: a FileResponse goes to another thread and back for every 64 KB. Large
+            # ones would stay in memory while a client does not read them.
             if path.stat().st_size <= _IN_ONE_PIECE:
                 return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:
@@ -91,28 +89,21 @@ def file_routes(answers: Answers) -> APIRouter:
         headers = {"Cache-Control": "max-age=3600"} | HARMLESS
         return Response(data, media_type="image/webp", headers=headers)
 
-    return router
-
-
-def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
-    """Return the route of dropped files: a form with the page state and the files."""
-    router = APIRouter(prefix="/seedgrid")
-
     @router.post("/drop")
     async def drop(
-        files: list[UploadFile],
-        state: Annotated[str, Form(max_length=_MAX_STATE)],
-        who: Asks,
+        files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
+        """Take dropped files: a form with the page state and the files."""
         kept = {**_read_state(state), "visitor": who.visitor}
+        limit = answers.file_work.bounds.dropped
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
             names = [
                 await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
             ]
-            update = await file_work.do(
+            update = await answers.file_work.do(
                 who.address,
-                lambda: actions.on_drop(names, kept, file_work.bounds.dropped, who.address),
+                lambda: answers.library.on_drop(names, kept, limit, who.address),
             )
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
@@ -124,16 +115,16 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
 
 
 def _read_state(text: str) -> dict[str, Any]:
-    """Read the page state; empty if it is no JSON object."""
+    """Read the page state that a browser sends; an empty one where it is no object."""
     try:
-        told = json.loads(text)
+        state = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    return told if isinstance(told, dict) else {}
+        state = None
+    return state if isinstance(state, dict) else {}
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
-    """Write an upload to the disk, in a folder of its own, under a safe form of its name."""
+    """Write an upload into a folder of its own, under its name without odd characters."""
     name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_LONGEST:].lstrip(".")
     path = folder / str(number) / (name or "file")
     path.parent.mkdir()
@@ -144,11 +135,11 @@ def _keep(folder: Path, file: UploadFile, number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _thumb(path: Path) -> bytes:
-    """A thumbnail, cached: a file's name is the digest of its content."""
+    """A thumbnail, cached: a file is named by the digest of its content."""
     return pictures.small(path, _THUMB_PX, quality=_QUALITY)
 
 
 @lru_cache
 def _opening(path: Path) -> bytes:
-    """An opening picture as WebP, two thirds of the size of a JPEG."""
+    """An opening picture, which every new visitor loads: WebP has two thirds of a JPEG's bytes."""
     return pictures.small(path, _OPENING_PX, quality=_QUALITY, kind="WEBP")

@@ -1,23 +1,37 @@
-"""Guard: the allow-list of routes, methods and host names, before the framework.
+"""What stands before the framework: the list of what is answered at all, and security headers.
 
-Other routes and methods get 404, requests from other sites 403, unknown host names 400. The data of
-API calls is checked by `calls.py`.
+A route, a method or a form that is not on the list gets 404, another site's request 403, an unknown
+host name 400. The page runs its own modules from this server and nothing else; whatever else the
+server sends may run nothing at all.
 """
 
 import ipaddress
+import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.variables import named_hosts
-from seedgrid.web.server.calls import AGENTS, CALLS, lies_in
-from seedgrid.web.server.limits import route_path
+from seedgrid.web.server.calls import AGENTS, CALLS, lies_in, route_path
+
+FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+"""For addresses that hold a digest or a random id."""
+UNCACHED: Final = {"Cache-Control": "no-store"}
+HARMLESS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'",
+}
+"""For files: a browser runs nothing that is in one."""
+
+SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
+_NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
 _READ: Final = ("GET", "HEAD")
 _FILE: Final = "/gradio_api/file="
@@ -33,15 +47,16 @@ _ALLOWED: Final = (
 
 
 class Guard:
-    """The outermost middleware.
+    """Refuses what is not on the list, before everything else.
 
-    Gradio serves files only from `files`; `host` is the host name that the page listens on.
+    The framework keeps uploads and copies in `files`, and serves no other file; `host` is the name
+    under which this page listens.
     """
 
     def __init__(self, app: ASGIApp, files: Path, host: str | None = None) -> None:
         self._app = app
         self._files = files.resolve()
-        self._hosts = named_hosts() | ({host.lower()} if host else set())
+        self._hosts = named_hosts() | {"localhost"} | ({host.lower()} if host else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass an allowed request on, or refuse it."""
@@ -50,7 +65,7 @@ class Guard:
         elif scope["type"] == "http":
             refusal = self._refusal(scope)
             await (refusal or self._app)(scope, receive, send)
-        # Websockets are not used.
+        # There are no websockets.
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers, method, path = Headers(scope=scope), str(scope["method"]), route_path(scope)
@@ -67,9 +82,8 @@ class Guard:
         return None if is_there else PlainTextResponse("there is no such address", status_code=404)
 
     def _is_known(self, name: str) -> bool:
-        if name == "localhost" or name in self._hosts:
-            return True
-        if "SPACE_ID" in os.environ and name.endswith(".hf.space"):
+        is_space = "SPACE_ID" in os.environ and name.endswith(".hf.space")
+        if is_space or name in self._hosts:
             return True
         try:
             ipaddress.ip_address(name)
@@ -90,3 +104,54 @@ def _is_foreign(headers: Headers) -> bool:
     origin = headers.get("origin")
     here = (headers.get("host"), headers.get("x-forwarded-host"))
     return origin is not None and urlsplit(origin).netloc not in here
+
+
+def page_policy(frames: str = "") -> str:
+    """Return the policy of the page; `frames` are other sites that may show it in a frame."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data: blob:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            f"frame-ancestors 'self' {frames}".strip(),
+        )
+    )
+
+
+def json_answer(parts: Mapping[str, object]) -> Response:
+    """Answer with the parts of the page that change."""
+    body = json.dumps(parts, ensure_ascii=False).encode()
+    return Response(body, media_type="application/json", headers=UNCACHED)
+
+
+class SecurityHeaders:
+    """Adds security headers, and takes away Gradio's that let other sites read answers."""
+
+    def __init__(self, app: ASGIApp, frames: str = "") -> None:
+        self._app = app
+        self._frames = frames
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and add headers to its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def harden(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Referrer-Policy", "same-origin")
+                headers.setdefault("Content-Security-Policy", _NOTHING)
+                for name in {n for n in headers if n.startswith("access-control-")}:
+                    del headers[name]
+                if not self._frames:
+                    headers.setdefault("X-Frame-Options", "SAMEORIGIN")
+            await send(message)
+
+        await self._app(scope, receive, harden)

@@ -1,11 +1,10 @@
-"""The routes of the models panel: the list, the progress of downloads, and actions.
+"""The routes of the models panel: what is installed, what is fetched, and actions on models.
 
-A client on another machine may only look; on a public page visitors may download what the owner
+Requests from another machine may only look; on a public page strangers may fetch what its owner
 lists.
 """
 
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -18,7 +17,6 @@ from starlette.responses import JSONResponse, Response
 
 from seedgrid.core.errors import ModelError, RunError, SeedGridError
 from seedgrid.core.variables import is_public
-from seedgrid.locales import english, locales
 from seedgrid.models.catalogue import FirstModel
 from seedgrid.models.download import Progress, check_room
 from seedgrid.models.hub import host, read_download
@@ -27,47 +25,52 @@ from seedgrid.models.memory import first_fitting, size_text
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.headers import UNCACHED
+from seedgrid.web.server.guard import UNCACHED
+from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.server.who import Asks, Who, is_this_machine
-from seedgrid.web.texts import choose_language
+from seedgrid.web.texts import choose_language, say, sentence
 
 Json = dict[str, Any]
 
+_ACTIONS: Final = ("download", "stop", "discard", "add", "configure", "delete")
+_FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
+"""The address of one file in a repository, at a revision."""
 
-class Asked(BaseModel):
-    """An action's arguments."""
+
+class ModelAction(BaseModel):
+    """The model that an action is for, and the language of the answer."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
     lang: Annotated[str, StringConstraints(max_length=20)] = "en"
 
 
 def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
-    """Return the routes: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
+    """Return the routes `models`, `models/ACTION`, and `models/file/NAME` for a dropped file."""
     router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
     @router.get("/models")
-    async def look(who: Asks, lang: str = "", moving: bool = False) -> Response:
+    async def models(who: Asks, lang: str = "", moving: bool = False) -> Response:
         language = choose_language(lang)
         if moving:
             return _answer(
-                {"downloads": [_moving(each, language) for each in manager.downloads.known()]}
+                {"downloads": [_progress(each, language) for each in manager.downloads.known()]}
             )
-        look_into = partial(_told, manager, language, _may_change(who))
+        read = partial(_listed, manager, language, _may_change(who))
         try:
-            return _answer(await file_work.do(who.address, look_into))
+            return _answer(await file_work.do(who.address, read))
         except RunError as error:
             return _answer(_wrong(error, language), 429)
 
     @router.post("/models/{action}")
-    def act(action: str, asked: Asked, who: Asks) -> Response:
-        language, do = choose_language(asked.lang), _ACTIONS.get(action)
-        if do is None:
+    def act(action: str, asked: ModelAction, who: Asks) -> Response:
+        language = choose_language(asked.lang)
+        if action not in _ACTIONS:
             return _answer({"said": "there is no such thing to do", "wrong": True}, 404)
         try:
-            if do not in _FOR_ALL and not _may_change(who):
+            if action != "download" and not _may_change(who):  # The manager itself bounds those.
                 raise ModelError("download_forbidden", value=asked.name)
-            return _answer({"said": do(manager, asked.name, language), "wrong": False})
+            said = _act(manager, action, asked.name, language)
+            return _answer({"said": said, "wrong": False})
         except (SeedGridError, OSError) as error:
             return _answer(_wrong(error, language))
 
@@ -82,29 +85,24 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
             return _answer(_wrong(error, language))
         except ClientDisconnect:
             return _answer({"said": "", "wrong": True}, 400)
-        return _answer({"said": say_later("models_added", language, name=name), "wrong": False})
+        return _answer({"said": say("models_added", language, name=name), "wrong": False})
 
     return router
 
 
-def say_later(key: str, language: str, **data: str) -> str:
-    """Return a sentence of the panel in a language."""
-    return (locales()[language].later.get(key) or english().later[key]).format(**data)
-
-
 def _may_change(who: Who) -> bool:
-    """Tell whether a client may change this disk: from this machine, on no public page."""
+    """Tell whether a request comes from this machine: others leave its disk alone."""
     return not is_public() and is_this_machine(who.host)
 
 
-def _told(manager: ModelManager, language: str, may_change: bool) -> Json:
+def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
     first = [_first(each) for each in manager.first()]
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
         "items": [_item(managed, language) for managed in manager.items()],
         "loras": [_lora(each) for each in manager.loras()],
         "first": first,
-        "downloads": [_moving(each, language) for each in manager.downloads.known()],
+        "downloads": [_progress(each, language) for each in manager.downloads.known()],
     }
 
 
@@ -135,15 +133,9 @@ def _first(model: FirstModel) -> Json:
     return model.model_dump() | shown | sizes
 
 
-def _moving(progress: Progress, language: str) -> Json:
+def _progress(progress: Progress, language: str) -> Json:
     error = None if progress.error is None else sentence(progress.error, language)
     return vars(progress) | {"error": error}
-
-
-def sentence(error: SeedGridError, language: str) -> str:
-    """Return the sentence of an error in a language."""
-    words = locales()[language].errors.get(error.code) or english().errors[error.code]
-    return words.format(**error.data)
 
 
 def _wrong(error: Exception, language: str) -> Json:
@@ -156,57 +148,40 @@ def _answer(answer: Json, status_code: int = 200) -> Response:
     return JSONResponse(answer, status_code=status_code, headers=UNCACHED)
 
 
-Action = Callable[[ModelManager, str, str], str]
-"""Takes manager, name and language; returns a sentence, empty where the panel shows the result."""
-
-
-def _silent(do: Callable[[ModelManager, str], object]) -> Action:
-    def act(manager: ModelManager, name: str, _: str) -> str:
-        do(manager, name)
-        return ""
-
-    return act
-
-
-_download: Final = _silent(ModelManager.download)
+def _act(manager: ModelManager, action: str, name: str, language: str) -> str:
+    """Do something with a model, and return a sentence where the panel does not show it."""
+    match action:
+        case "download":
+            manager.download(name)
+        case "stop":
+            manager.downloads.stop(name)
+        case "discard":
+            manager.discard(name)
+        case "configure":
+            manager.configure(name)
+        case "delete":
+            freed = size_text(manager.delete(name))
+            return say("models_deleted", language, name=name, size=freed)
+        case "add":
+            return _add(manager, name, language)
+    return ""
 
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
-    """Add a folder or file, or start the download of a hub id or a hub page's address."""
-    hub_id = hub_name(name)
-    path = Path(name).expanduser()
+    """Remember a folder or a file; what is a name of the hub, or its address there, is fetched."""
+    hub_id, path = hub_name(name), Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
-        return _download(manager, hub_id, language)
-    if may_be_lora(path):
-        return say_later("models_added", language, name=manager.add_lora(name).id)
-    return say_later("models_added", language, name=manager.add(name).id)
+        manager.download(hub_id)
+        return ""
+    added = manager.add_lora(name) if may_be_lora(path) else manager.add(name)
+    return say("models_added", language, name=added.id)
 
 
 def hub_name(text: str) -> str:
-    """Return the hub id of a hub page's address; any other text unchanged."""
+    """Return the hub's name for the address of one of its pages; any other text as it is."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name
-
-
-def _delete(manager: ModelManager, name: str, language: str) -> str:
-    freed = manager.delete(name)
-    return say_later("models_deleted", language, name=name, size=size_text(freed))
-
-
-_FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
-"""The address of one file in a repository, at a revision."""
-
-_ACTIONS: Final[dict[str, Action]] = {
-    "download": _download,
-    "stop": _silent(lambda manager, name: manager.downloads.stop(name)),
-    "discard": _silent(ModelManager.discard),
-    "add": _add,
-    "configure": _silent(ModelManager.configure),
-    "delete": _delete,
-}
-_FOR_ALL: Final = (_download,)
-"""Actions for which the manager itself checks the permission."""
 
 
 async def _take(manager: ModelManager, name: str, request: Request) -> None:

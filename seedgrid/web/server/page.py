@@ -22,7 +22,7 @@ from seedgrid.core.prompts import GUIDE_PROMPT
 from seedgrid.core.variables import is_zero_gpu
 from seedgrid.locales import locales
 from seedgrid.storage.files import assets_folder
-from seedgrid.web.server.headers import FOREVER, UNCACHED
+from seedgrid.web.server.guard import FOREVER, UNCACHED
 from seedgrid.web.texts import page_texts, words_of
 
 MAX_FILE_MB: Final = 64

@@ -1,33 +1,94 @@
-"""The routes of the page's actions: a POST each, answered with the parts that change.
+"""make_answers: the page's actions, put together for a studio, and their routes: a POST for each.
 
-FastAPI validates the arguments by the action's signature; `limits.py` has limited the size. Actions
-that are async generators answer with a stream of server-sent events, without holding a thread.
+FastAPI checks the arguments of an action by its signature before it is called; `calls.py` refuses
+what is too large before. An action that yields updates is answered with a stream of events.
 """
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import STRONG, SUBTLE
-from seedgrid.web.answers import Answers
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.server.headers import json_answer
+from seedgrid.studio import Studio
+from seedgrid.web.actions.checks import Checks
+from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.actions.live import Live
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.server.guard import json_answer
+from seedgrid.web.server.waiting import FileWork, FileWorkBounds
+from seedgrid.web.server.who import Kept
+from seedgrid.web.state.page_state import PageUpdate, read_page_state
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 
 _STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _HEARTBEAT: Final = ": still here\n\n"
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """The page's actions, and what its other routes need."""
+
+    studio: Studio
+    libraries: Libraries
+    file_work: FileWork
+    handlers: Handlers
+    live: Live
+    checks: Checks
+    library: LibraryActions
+
+    def on_stop(self, kept: Kept) -> PageUpdate:
+        """Stop what a visitor paints and verifies; its listeners see it end."""
+        state = read_page_state(kept)
+        self.handlers.stop(state)
+        self.checks.stop(state.visitor)
+        return PageUpdate()
+
+
+def make_answers(
+    studio: Studio,
+    libraries: Libraries | None = None,
+    bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
+) -> Answers:
+    """Put together the page's actions. Nothing runs or loads yet."""
+    libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
+    snapshots = Snapshots(studio, libraries)
+    handlers = Handlers(studio, snapshots)
+    return Answers(
+        studio=studio,
+        libraries=libraries,
+        file_work=file_work,
+        handlers=handlers,
+        live=Live(studio, snapshots, handlers),
+        checks=Checks(studio, libraries, file_work),
+        library=LibraryActions(studio, snapshots),
+    )
+
+
+def starting_suffixes(studio: Studio) -> tuple[str, ...]:
+    """Return the suffixes that the four variations begin with: the model's own, or the guide's."""
+    try:
+        suffixes = studio.card().suffixes
+    except SeedGridError:  # The page opens anyway and says what is wrong.
+        return GUIDE_SUFFIXES
+    return suffixes if len(suffixes) == len(GUIDE_SUFFIXES) else GUIDE_SUFFIXES
 
 
 def page_routes(answers: Answers) -> APIRouter:
     """Return the routes of all actions."""
-    painting, library, selected = answers.handlers, answers.library, answers.selected
+    painting, library = answers.handlers, answers.library
     router = APIRouter(prefix="/seedgrid/do")
-    news: dict[str, Callable[..., AsyncIterator[PageUpdate]]] = {
+    streams: dict[str, Callable[..., AsyncIterator[PageUpdate]]] = {
         "follow": painting.follow,
         "live-generate": answers.live.on_generate,
         "live-refine": answers.live.on_refine,
@@ -56,41 +117,42 @@ def page_routes(answers: Answers) -> APIRouter:
         "example": library.on_example,
         "note": library.on_note,
         "empty": library.on_empty_trash,
-        "trash": selected.on_trash,
-        "mark": selected.on_mark,
+        "trash": library.on_trash,
+        "mark": library.on_mark,
     }
     for name, action in actions.items():
-        router.add_api_route(f"/{name}", _answering(action), methods=["POST"], response_model=None)
-    for name, told in news.items():
-        router.add_api_route(f"/{name}", _telling(told), methods=["POST"], response_model=None)
+        endpoint = _endpoint(action, lambda update: json_answer(update.parts()))
+        router.add_api_route(f"/{name}", endpoint, methods=["POST"], response_model=None)
+    for name, stream in streams.items():
+        endpoint = _endpoint(stream, _streamed)
+        router.add_api_route(f"/{name}", endpoint, methods=["POST"], response_model=None)
     return router
 
 
-def _answering(action: Callable[..., PageUpdate]) -> Callable[..., Response]:
-    def answer(**told: Any) -> Response:  # noqa: ANN401 (as the action's signature says)
-        return json_answer(action(**told).parts())
+def _endpoint(
+    action: Callable[..., Result], respond: Callable[[Result], Response]
+) -> Callable[..., Response]:
+    """Return what FastAPI calls: it takes what the action's signature names."""
 
-    answer.__signature__ = inspect.signature(action, eval_str=True)  # type: ignore[attr-defined] # FastAPI reads it
-    return answer
+    def endpoint(**arguments: Any) -> Response:  # noqa: ANN401 (of any action)
+        return respond(action(**arguments))
 
-
-def _telling(
-    news: Callable[..., AsyncIterator[PageUpdate]],
-) -> Callable[..., Coroutine[Any, Any, Response]]:
-    async def answer(**told: Any) -> Response:  # noqa: ANN401 (as the generator's signature says)
-        body = lines(news(**told))
-        return StreamingResponse(body, media_type="text/event-stream", headers=_STREAM_HEADERS)
-
-    answer.__signature__ = inspect.signature(news, eval_str=True)  # type: ignore[attr-defined] # FastAPI reads it
-    return answer
+    endpoint.__signature__ = inspect.signature(action, eval_str=True)  # type: ignore[attr-defined] # FastAPI reads it
+    return endpoint
 
 
-async def lines(news: AsyncIterator[PageUpdate]) -> AsyncIterator[str]:
-    """Write each update as a server-sent event, without parts that the last one had too."""
-    told: dict[str, Any] = {}
-    async with aclosing(news) as each:  # type: ignore[type-var] # all of ours are generators
+def _streamed(updates: AsyncIterator[PageUpdate]) -> Response:
+    return StreamingResponse(
+        lines(updates), media_type="text/event-stream", headers=_STREAM_HEADERS
+    )
+
+
+async def lines(updates: AsyncIterator[PageUpdate]) -> AsyncIterator[str]:
+    """Write each update as an event; a part that equals the one just sent is left out."""
+    sent: dict[str, Any] = {}
+    async with aclosing(updates) as each:  # type: ignore[type-var] # all of ours are generators
         async for update in each:
             parts = update.parts()
-            new = {name: value for name, value in parts.items() if value is not told.get(name)}
+            new = {name: value for name, value in parts.items() if value is not sent.get(name)}
             yield f"data: {json.dumps(new, ensure_ascii=False)}\n\n" if new else _HEARTBEAT
-            told = parts
+            sent = parts

@@ -1,31 +1,49 @@
-"""Waits for runs and tasks of the engine without holding a thread.
+"""Wait for the engine, or for work with files, without holding a thread.
 
 run = await begun(lambda: studio.start_grid(request))
 async for events in followed(run):
     print(events)
+claim = await file_work.do(address, lambda: read_claim(path))
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeVar
 
+import anyio
 from anyio import to_thread
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
+from seedgrid.core.errors import RunError
 from seedgrid.core.events import Event
+from seedgrid.core.process import trim_heap
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
 
 _LOOK_S: Final = 0.2
+NUM_THREADS: Final = 2
+"""So many large pictures may be in memory together."""
+WINDOW_S: Final = 600.0
+_LONG_S: Final = 0.2
+"""After work of so long, memory of large pictures is given back."""
+STALLED_S: Final = 60.0
+"""A client that reads nothing for so long is disconnected."""
 
 Result = TypeVar("Result")
 
 
 async def begun(start: Callable[[], Run]) -> Run:
-    """Start a run on another thread; it is cancelled if this call is."""
+    """Start a run on another thread; it is stopped when this task is cancelled."""
     starting = asyncio.ensure_future(to_thread.run_sync(start))
     try:
         return await asyncio.shield(starting)
@@ -37,7 +55,7 @@ async def begun(start: Callable[[], Run]) -> Run:
 
 
 async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
-    """Yield the events of a run until it ends; closing the generator cancels it."""
+    """Yield the events of a run until it ends; it is stopped when the caller leaves before."""
     since, has_ended = 0, False
     try:
         with changes_of(run) as changed:
@@ -54,11 +72,11 @@ async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
 
 @contextlib.contextmanager
 def changes_of(run: Run) -> Iterator[asyncio.Event]:
-    """Return an asyncio event that is set now and at each event of a run."""
+    """Yield an event that is set whenever something happened to a run."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed.
+        with contextlib.suppress(RuntimeError):  # The loop may be closed.
             loop.call_soon_threadsafe(changed.set)
 
     run.when_changed(tell)
@@ -69,19 +87,19 @@ def changes_of(run: Run) -> Iterator[asyncio.Event]:
 
 
 class StepWatch(Unwatched):
-    """Receives the steps of a verification, and can cancel it."""
+    """Follows the steps of a verification, and can stop it."""
 
     def __init__(self) -> None:
-        self.stands_at = (0, 0)
+        self.progress = (0, 0)  # step, steps
         self._on_stop: Callable[[], object] = lambda: None
 
     def when_stopped(self, on_stop: Callable[[], object]) -> None:
-        """Set what `stop` calls, for a task that has not started."""
+        """Set a function for `stop`, for work that has not begun yet."""
         self._on_stop = on_stop
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
         """Note the step that is done."""
-        self.stands_at = (number, total)
+        self.progress = (number, total)
 
     def stop(self) -> None:
         """Cancel it within a step."""
@@ -92,20 +110,120 @@ class StepWatch(Unwatched):
 async def steps_of(
     future: Future[Result], watch: StepWatch
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Yield the progress of a task as (step, steps) until it is done.
-
-    It is cancelled if the generator is closed before.
-    """
+    """Yield the (step, steps) of a task until it is done; stop it when the caller leaves before."""
     watch.when_stopped(future.cancel)
-    told: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
-    # The caller reads the error from `future`; asyncio would log that `waited` was not read.
+    # The caller reads the error from `future`; asyncio would log that nobody read this one.
     waited.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         while not waited.done():
-            if told != watch.stands_at:
-                told = watch.stands_at
-                yield told
+            if last != watch.progress:
+                last = watch.progress
+                yield last
             await asyncio.wait({waited}, timeout=_LOOK_S)
     finally:
         watch.stop()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileWorkBounds:
+    """Bounds of strangers' work with files; None bounds nothing, as on one's own machine.
+
+    Attributes:
+        address: How many tasks one address may have at once; `together`, all of them.
+        window_s: How many seconds of work one address may have in ten minutes.
+        download_bytes: The size of the pictures in one download.
+        dropped: Pictures that are imported at once.
+    """
+
+    address: int | None = None
+    together: int | None = None
+    window_s: float | None = None
+    download_bytes: float | None = None
+    dropped: int | None = None
+
+
+class FileWork:
+    """Reads, packs or draws files on few threads of its own; for one event loop.
+
+    So no thread is missing where clicks are answered, and each address gets a share.
+    """
+
+    def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
+        self.bounds = bounds
+        self._in_work: Counter[str] = Counter()
+        self._done: deque[tuple[float, str, float]] = deque()  # when, address, seconds
+
+    @cached_property
+    def _threads(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(NUM_THREADS)
+
+    async def do(self, address: str, task: Callable[[], Result]) -> Result:
+        """Do a task for an address, within the bounds."""
+        with self.place(address):
+            return await self.run(task, address)
+
+    async def run(self, task: Callable[[], Result], address: str = "") -> Result:
+        """Do something on one of the threads for an address; its processor time is counted."""
+        taken_s = 0.0
+
+        def timed() -> Result:
+            nonlocal taken_s
+            start_s = time.thread_time()
+            try:
+                return task()
+            finally:
+                taken_s = time.thread_time() - start_s
+                if taken_s > _LONG_S:
+                    trim_heap()
+
+        try:
+            return await to_thread.run_sync(timed, limiter=self._threads)
+        finally:  # A failed task costs as much.
+            if address:
+                self._done.append((time.monotonic(), address, taken_s))
+
+    @contextmanager
+    def place(self, address: str) -> Iterator[None]:
+        """Count a task while it lasts.
+
+        Raises:
+            RunError: `files_spent`, `files_busy_here` or `files_busy`.
+        """
+        bounds, end_s = self.bounds, time.monotonic() - WINDOW_S
+        while self._done and self._done[0][0] < end_s:
+            self._done.popleft()
+        spent_s = sum(seconds for _, who, seconds in self._done if who == address)
+        if bounds.window_s is not None and spent_s >= bounds.window_s:
+            raise RunError("files_spent", value=round(spent_s), minutes=round(WINDOW_S / 60))
+        if bounds.address is not None and self._in_work[address] >= bounds.address:
+            raise RunError("files_busy_here", limit=bounds.address)
+        if bounds.together is not None and self._in_work.total() >= bounds.together:
+            raise RunError("files_busy", limit=bounds.together)
+        self._in_work[address] += 1
+        try:
+            yield
+        finally:
+            self._in_work[address] -= 1
+            self._in_work += Counter()  # Forgets addresses without tasks.
+
+
+class Holding(Response):
+    """An answer that keeps a place or a folder until it was sent, or the client reads no more."""
+
+    def __init__(self, answer: Response, kept: ExitStack) -> None:
+        self.status_code, self.background = answer.status_code, None
+        self.raw_headers = answer.raw_headers
+        self._answer = answer
+        self._kept = kept
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, to a client that reads something every minute."""
+
+        async def send_soon(message: Message) -> None:
+            with anyio.fail_after(STALLED_S):
+                await send(message)
+
+        with self._kept:
+            await self._answer(scope, receive, send_soon)

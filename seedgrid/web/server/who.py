@@ -1,6 +1,6 @@
-"""Who: the visitor of a request, by an HttpOnly cookie, and the address.
+"""Who sends a request: the visitor, by a cookie that no script reads, and the network address.
 
-A browser that keeps no cookie, as in another site's frame, sends an id of its own in a header and
+A browser that keeps no cookie, as in another site's frame, sends an id of its own: in a header, and
 in the addresses of pictures and downloads.
 """
 
@@ -26,7 +26,7 @@ _YEAR_S: Final = 365 * 86400
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """The client of a request; `address` is the part of `host` that limits count by."""
+    """The sender of a request, from a `host`; `address` counts as one sender for bounds."""
 
     visitor: str
     host: str
@@ -39,7 +39,7 @@ NOBODY: Final = Who(visitor="", host="", address="", language=ENGLISH)
 
 
 async def who(request: Request) -> Who:
-    """Return the client of a request."""
+    """Return the sender of a request."""
     if is_zero_gpu():
         _lend_to(request)
     host = request.client.host if request.client else ""
@@ -55,7 +55,7 @@ async def who(request: Request) -> Who:
 
 
 Asks = Annotated[Who, Depends(who)]
-"""The parameter type of routes that need the client."""
+"""A parameter of a route: the sender."""
 
 
 async def _stands(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] = {}) -> object:  # noqa: B006 (never changed)
@@ -71,11 +71,11 @@ async def _language(asks: Asks) -> str:
 
 
 Kept = Annotated[object, Depends(_stands)]
-"""The page state in the body (`state`), with the visitor of the cookie."""
+"""The page state that the browser sends (`state` of the body), with the sender as its visitor."""
 Address = Annotated[str, Depends(_address)]
 Language = Annotated[str, Depends(_language)]
 Id = Annotated[str | None, Body(alias="id", max_length=2000)]
-"""The id of a picture or a round in the body (`id`), or None."""
+"""The id of a picture or a round (`id` of the body), or nothing."""
 
 
 def welcome(request: Request, answer: Response) -> None:
@@ -91,12 +91,12 @@ def welcome(request: Request, answer: Response) -> None:
         secure=is_framed,
         samesite="none" if is_framed else "lax",
     )
-    if is_framed:  # Otherwise browsers drop it in another site's frame.
+    if is_framed:  # Without it browsers that partition cookies drop it in a frame.
         answer.headers["set-cookie"] += "; Partitioned"
 
 
 def is_this_machine(address: str) -> bool:
-    """Tell whether an address is this machine's loopback."""
+    """Tell whether an address is this machine's own."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -104,20 +104,18 @@ def is_this_machine(address: str) -> bool:
 
 
 def network_of(address: str | None) -> str:
-    """Return the part of an address that limits count by: for IPv6 its /64 network."""
+    """Return what counts as one address: every household has 2**64 of IPv6."""
     try:
         found = ipaddress.ip_address(address or "")
     except ValueError:
         return address or ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
         return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    return str(getattr(found, "ipv4_mapped", None) or found)
 
 
 def _lend_to(request: Request) -> None:
-    """Give `spaces` this request: ZeroGPU reads its headers."""
+    """Give `spaces` this request: it reads in its headers for whom a GPU is lent."""
     import gradio as gr
     from gradio.context import LocalContext
 

@@ -1,34 +1,33 @@
-"""PageState: the place of one browser in the tree of choices, as ids. The browser keeps it.
+"""PageState, where one browser is in the tree of choices, and PageUpdate, what changes on its page.
 
-What a browser sends back is validated.
+The state lives in that browser as ids, and is checked like anything from outside.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import Annotated, Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Annotated, Any, Final, ParamSpec
 
 from pydantic import Field, ValidationError
 
+from seedgrid.core.errors import SeedGridError, as_ours
 from seedgrid.core.picture import PictureId, new_id
 from seedgrid.core.recipe import Value
+from seedgrid.web.serializers.stage import Json, complain
 
 _MAX_EPOCH: Final = 2**53 - 2**20
 """JavaScript's numbers are exact up to 2**53; real epochs are far smaller."""
 
 
 class PageState(Value):
-    """Which round is on the stage, which picture is picked, which run goes on.
+    """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
-    Attributes:
-        visitor: The browser's random id, for the queue.
-        work: The work on the rail.
-        round: The round on the stage.
-        picked: The picture in the card: picked on the stage, or the parent of the round there.
-        run: The last run that was started here.
-        epoch: Grows with every update; the browser ignores smaller ones, so that late news of a run
-            cannot replace newer content.
+    `visitor` names this browser to the queue; it says nothing about the person. `epoch` grows with
+    every update; the browser shows the greatest, so late news of a run overwrites nothing newer.
     """
 
     visitor: PictureId
@@ -44,21 +43,21 @@ class PageState(Value):
         return self.model_copy(update={**changes, "epoch": epoch})
 
     def to_browser(self) -> dict[str, Any]:
-        """Return it as the browser keeps it; the visitor is in a cookie."""
+        """Return it as the browser keeps it: without the visitor, whom a cookie names."""
         return self.model_dump(mode="json", exclude={"visitor"})
 
 
 class _Epochs:
-    """Growing numbers: milliseconds of the clock, or one more where the clock has not advanced."""
+    """Numbers that only grow, also where the clock stands still or steps back."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._last = 0
 
     def after(self, epoch: int) -> int:
-        """Return a number above `epoch` and above all earlier ones of this process.
+        """Return a number above `epoch` and above all that this process gave before.
 
-        The clock keeps it above the numbers of an earlier process, which open pages have seen.
+        It follows the clock, so that pages left open are valid after the program's next start.
         """
         with self._guard:
             self._last = max(self._last + 1, time.time_ns() // 1_000_000)
@@ -69,14 +68,66 @@ _EPOCHS: Final = _Epochs()
 
 
 def next_epoch() -> int:
-    """Return a number above all earlier ones."""
+    """Return an epoch above all that were given before."""
     return _EPOCHS.after(0)
 
 
 def read_page_state(kept: object) -> PageState:
-    """Read the state that a browser kept; an invalid one gives a new visitor's state."""
+    """Read the state that a browser sends; a new visitor's where it cannot be read."""
     visitor = {"visitor": new_id()}
     try:
         return PageState.model_validate(visitor | kept if isinstance(kept, dict) else visitor)
     except ValidationError:
         return PageState.model_validate(visitor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageUpdate:
+    """The parts of the page that change; None leaves a part as it is.
+
+    Attributes:
+        state: The new page state, for callers in this process; the browser gets it as `place`.
+        keyed: Whether addresses must name the visitor, since the browser keeps no cookie.
+        offer: The options of the settings with a model.
+        fields: Values for the fields, by name, of a dropped picture or a link.
+        advice: Notices at fields, before anything is painted.
+        queue: The visitor's other runs.
+        live: The answer to a live request, by its number; or how long four pictures take.
+    """
+
+    state: PageState | None = None
+    keyed: bool | None = None
+    offer: Json | None = None
+    place: Json | None = None
+    fields: Json | None = None
+    advice: list[Json] | None = None
+    stage: Json | None = None
+    status: Json | None = None
+    rail: Json | None = None
+    picked: Json | None = None
+    library: Json | None = None
+    verdict: Json | None = None
+    portable: Json | None = None
+    live: Json | None = None
+    queue: list[Json] | None = None
+
+    def parts(self) -> dict[str, Any]:
+        """Return the parts that change, by name."""
+        return {k: v for k, v in vars(self).items() if v is not None and k != "state"}
+
+
+P = ParamSpec("P")
+
+
+def reports_errors(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
+    """Answer with an action's error in the status line; nothing else changes on the page."""
+
+    @wraps(action)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
+        try:
+            return action(*args, **kwargs)
+        except (SeedGridError, MemoryError) as error:
+            # A new epoch: older news cannot replace it.
+            return PageUpdate(status=complain(next_epoch(), as_ours(error)))
+
+    return answer

@@ -1,4 +1,4 @@
-"""Snapshot: a page at one moment, and the parts of the page that show it.
+"""Snapshot: one page at one moment, a read-only view that makes the parts of the page.
 
     snapshot = Snapshots(studio, libraries).of(page_state)
     update = snapshot.show()
@@ -8,9 +8,9 @@ The work is read from the library once, when it is first needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, SeedGridError
@@ -18,25 +18,20 @@ from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run
+from seedgrid.library import Library
 from seedgrid.studio import Studio
+from seedgrid.web.actions.form import fields_of
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.serializers.place import fields_of
 from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
-from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.model_options import answers_of
-from seedgrid.web.state.opening import opening_cells, opening_size
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
+from seedgrid.web.state.studio_view import LockBadge, answers_of, opening_cells, opening_size
 from seedgrid.web.state.visitor_libraries import Libraries
-
-if TYPE_CHECKING:
-    from seedgrid.library import Library
 
 
 class Snapshots:
-    """Takes snapshots of pages. Safe to use from any thread."""
+    """Makes snapshots. Safe to use from any thread."""
 
     def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio
@@ -44,22 +39,19 @@ class Snapshots:
         self.lock = LockBadge(studio)
 
     def of(self, state: PageState, address: str = "") -> Snapshot:
-        """Return a snapshot of a page; `address` is the browser's."""
+        """Return the page at a state, for a visitor at a network address."""
         library = self._libraries.of(state.visitor, address)
         return Snapshot(state, self._studio, library, self.lock)
 
     def look(self, kept: object, address: str = "") -> Snapshot:
-        """Return a snapshot from the state that a browser sent."""
+        """Return the page at the state that a browser sends."""
         return self.of(read_page_state(kept), address)
 
 
 class Snapshot:
     """A page at one moment. For one request, on one thread.
 
-    Attributes:
-        state: Where the browser is.
-        library: The visitor's own.
-        run: The last run of this page; None if it is forgotten or another visitor's.
+    `run` is the last run that was started here; None if forgotten, or another visitor's.
     """
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
@@ -74,10 +66,7 @@ class Snapshot:
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
-        """Return a snapshot of another place of this page, with the run that paints it, if any.
-
-        A work that was read is not read again.
-        """
+        """Return the page at another place, with the run that paints it, if any."""
         if "run" not in changes and (run := self.run_of(changes.get("round"))) is not None:
             changes["run"] = run.id
         moved = Snapshot(self.state.move(**changes), self._studio, self.library, self._lock)
@@ -87,8 +76,13 @@ class Snapshot:
             moved._was_done = self._was_done
         return moved
 
+    def moved_to(self, entry: Entry) -> Snapshot:
+        """Return the page at a picture's round, with the picture picked."""
+        lineage = entry.lineage
+        return self.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+
     def begun_anew(self) -> Snapshot:
-        """Return a snapshot of this page without a work."""
+        """Return the page before its first grid."""
         return self.moved(work=None, round=None, picked=None, run=None)
 
     def run_of(self, round_id: str | None) -> Run | None:
@@ -98,13 +92,14 @@ class Snapshot:
         return next((run for run in (*last, *active) if run.lineage.round_id == round_id), None)
 
     def after(self, run: Run) -> Snapshot:
-        """Return a snapshot of the round of a new run, with its parent in the card."""
+        """Return the page at the round that a run has begun, with its parent in the card."""
         lineage = run.lineage
         moved = self.moved(
             work=lineage.work_id, round=lineage.round_id, picked=lineage.parent_id, run=run.id
         )
         known = () if lineage.parent_id is None else moved.entries
-        moved._read = _with(known, run.finished.values())
+        by_id = {entry.id: entry for entry in (*run.finished.values(), *known)}
+        moved._read = tuple(by_id.values())
         return moved
 
     @property
@@ -133,34 +128,27 @@ class Snapshot:
         return path[-1].parent_id if path else None
 
     def picked(self) -> Entry | None:
-        """Return the picked picture; with it the work is read, which is shown next.
+        """Return the picked picture.
 
         Raises:
             InputError: `picture_unknown`: it was deleted for good.
         """
         if self.state.picked is None:
             return None
-        of_work = {entry.id: entry for entry in self.entries}
-        return of_work.get(self.state.picked) or self.library.get(self.state.picked)
+        of_work = next((each for each in self.entries if each.id == self.state.picked), None)
+        return of_work or self.library.get(self.state.picked)
 
     def find(self, picture_id: str | None) -> Entry | None:
-        """Return a picture; None if it is not in the library. Does not read the whole work."""
+        """Return a picture, or None when it is not there. Does not read the whole work."""
         if picture_id is None:
             return None
-        found = next((entry for entry in self._read or () if entry.id == picture_id), None)
-        if found is not None:
-            return found
-        try:
-            return self.library.get(picture_id)
-        except InputError:
-            return None
+        of_work = next((entry for entry in self._read or () if entry.id == picture_id), None)
+        with suppress(InputError):
+            return of_work or self.library.get(picture_id)
+        return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
-        """Show the round on the stage, the work on the rail, the pick in the card.
-
-        Args:
-            is_asked: It answers this browser's own click, so the fields stay as they are.
-        """
+        """Return all parts of the page; after the browser's own click, `is_asked`, no fields."""
         state, run = self.state, self.run
         follow = {"follow": state.to_browser()} if self._is_going else {}
         steps = _steps_so_far(run) if run is not None and self._is_going else {}
@@ -175,7 +163,7 @@ class Snapshot:
         )
 
     def queue(self) -> list[stages.Json]:
-        """This visitor's active runs, except the one on the stage."""
+        """The visitor's runs that go on, except the one on the stage."""
         return [
             {
                 "run": run.id,
@@ -190,8 +178,7 @@ class Snapshot:
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
         """The round on the stage, forming or finished."""
         state, run = self.state, self.run_on_stage
-        # Finished pictures may have been marked or trashed since: the library has the newest state.
-        if run is not None and not self._was_done:
+        if run is not None and not self._was_done:  # After a run, the library has newer marks.
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = self.run is not None and not self.run.has_ended
         if self.round is None:
@@ -202,7 +189,7 @@ class Snapshot:
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
 
     def rail(self) -> stages.Json:
-        """The rail with this work and its active run."""
+        """The rail of this work, with the round that is being painted."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
         return rails.rail(
@@ -214,7 +201,7 @@ class Snapshot:
         )
 
     def card(self, entry: Entry | None) -> stages.Json:
-        """A picture as the card shows it, or none."""
+        """The card of a picture, or the empty card."""
         if entry is None:
             return pictures.no_picture()
         parent = self.find(entry.lineage.parent_id)
@@ -231,7 +218,7 @@ class Snapshot:
         )
 
     def _place(self, *, is_asked: bool) -> stages.Json:
-        """The page state, and what can be done at this place."""
+        """The browser's place, and what can be done there."""
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
         card = self._card_of(self._cells[0][0] if self._cells else None)
@@ -246,21 +233,21 @@ class Snapshot:
 
     @property
     def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
-        """The recipes of the round on the stage: of its run, or of its finished pictures."""
+        """The round on the stage: the jobs of its run, or its pictures."""
         if (run := self.run_on_stage) is not None:
             jobs = [run.jobs[cell] for cell in run.round_cells]
             return tuple((job.recipe, job.lineage) for job in jobs)
         return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
 
     def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
-        """The card of a recipe's model, else of the studio's; None if it is not installed."""
+        """The card of a recipe's model, or of the studio's; None where it is not installed."""
         try:
             return self._studio.card(ask_again(recipe).model if recipe else None)
         except SeedGridError:
             return None
 
     def _fields(self) -> stages.Json | None:
-        """The fields' values at the start of this work, and the suffixes of this round."""
+        """The fields with which this work was begun, and the variations of the stage's round."""
         cells = self._cells
         if not cells:
             return None
@@ -277,7 +264,7 @@ class Snapshot:
     def _answers(self, recipe: Recipe) -> Request | None:
         try:
             return answers_of(self._studio, ask_again(recipe).model)
-        except SeedGridError:  # Its model is not installed: no setting is left open.
+        except SeedGridError:  # Its model is not installed any more.
             return None
 
     @property
@@ -288,13 +275,13 @@ class Snapshot:
 
     @property
     def _is_going(self) -> bool:
-        """Whether there will be news, of the run or of a model that is being loaded."""
+        """Whether updates will follow: of the run, or of the model that is being loaded."""
         if self.run is not None:
             return not self.run.has_ended
         return self._studio.engine.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
-        """The status line of the ended run on the stage; empty without one."""
+        """How the stage's run ended; empty for another run, or before its end."""
         run, epoch = self.run_on_stage, self.state.epoch
         if run is None or run.end is None:
             return stages.say(epoch, None)
@@ -307,13 +294,8 @@ def is_on_stage(run: Run, state: PageState) -> bool:
 
 
 def _has_suffix(recipe: Recipe, made: Lineage) -> bool:
-    """Whether the change is a suffix of its prompt."""
+    """Whether the change is words at the end of the prompt."""
     return bool(made.change) and recipe.words.endswith(made.change)
-
-
-def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry, ...]:
-    known = {entry.id for entry in entries}
-    return (*entries, *(entry for entry in finished if entry.id not in known))
 
 
 def _steps_so_far(run: Run) -> dict[int, stages.Json]:

@@ -1,7 +1,7 @@
-"""The visitors' libraries: one for everybody at home, one for each visitor of a public page.
+"""Which library a visitor has: the one of this machine, or on a public page one of their own.
 
-A visitor's library is made with their first picture and deleted when they stay away. Published
-pictures contain their ids and digests, so these are looked up in the visitor's own library only.
+A visitor's own library is made with their first picture and deleted when they have been away for a
+while. Published pictures contain ids, so an id is looked up in the visitor's own library alone.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry
+from seedgrid.library import Library
 from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
 from seedgrid.studio import Studio
 
-if TYPE_CHECKING:
-    from seedgrid.library import Library
-
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
-"""A library that was used more recently is not deleted to make room for another visitor."""
+"""A library in use within so long is not deleted to make room."""
 
 
 class OneLibrary:
@@ -38,7 +36,7 @@ class OneLibrary:
         self._studio = studio
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
-        """Return the library of a visitor, who asks from an address."""
+        """Return the library of a visitor at an address."""
         return self._studio.library
 
     def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
@@ -48,7 +46,7 @@ class OneLibrary:
 
 @dataclass(eq=False)
 class _Visit:
-    """A visitor's library and its size; it watches the library."""
+    """A visitor's library: it asks before it grows, and reports its size."""
 
     name: str
     folder: Path
@@ -58,31 +56,31 @@ class _Visit:
     num_bytes: int = 0
 
     def may_grow(self) -> None:
-        """Refuse if all libraries together, or this visitor's, are too large."""
+        """Refuse where all libraries are full, or the visitor has used their share."""
         self.owner.admit(self)
 
     def added(self, _picture_ids: Sequence[str], num_bytes: int) -> None:
-        """Count the bytes of new pictures and starts."""
+        """Count new files."""
         self.owner.note(self, num_bytes)
 
     def deleted(self, _picture_ids: Sequence[str]) -> None:
-        """Count the bytes that are left."""
+        """Count the remaining files."""
         self.num_bytes = sum(size_of(self.folder / name) for name in ("objects", "starts"))
 
 
 class VisitorLibraries:
     """A library for each visitor, in a folder of its own, deleted when they stay away.
 
-    It is made with the visitor's first picture. If there are too many, or they are too large
-    together, those that were unused longest are deleted first; if all were used recently, a new one
-    is refused. An address may use more than an equal share only while more than that is free.
+    Where they are too many or too large together, the one that was used least recently is deleted;
+    a new one is refused when all were used within half an hour. A visitor has at most an equal
+    share of the room, or what is left of it; all ids of an address count as one visitor.
 
     Args:
         folder: Holds the libraries.
         away_s: How long a visitor may be away.
         max_visitors: How many may have pictures at once; None is any number.
         max_bytes: How large all their pictures may be together; None is any size.
-        clock: Seconds; replaced in tests.
+        clock: Seconds.
     """
 
     def __init__(
@@ -105,9 +103,7 @@ class VisitorLibraries:
         self._visits: OrderedDict[str, _Visit] = OrderedDict()  # least recently used first
 
     def of(self, visitor: str, address: str = "") -> Library:
-        """Return a visitor's library; its folder is made with the first picture."""
-        from seedgrid.library import Library
-
+        """Return the visitor's library; its folder is made with their first picture."""
         with self._lock:
             self.forget_who_is_away()
             visit = self._visits.get(visitor) or self._looking.get(visitor)
@@ -121,7 +117,7 @@ class VisitorLibraries:
             return library
 
     def of_programs(self, address: str) -> Library:
-        """Return the library of an address's programs, with the limits of a visitor's."""
+        """Return the library of the programs at an address, bounded like a visitor's."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
     def forget_who_is_away(self) -> None:
@@ -151,7 +147,7 @@ class VisitorLibraries:
             self._use(visit)
 
     def note(self, visit: _Visit, num_bytes: int) -> None:
-        """Count new bytes of a visitor."""
+        """Count new files of a visitor."""
         with self._lock:
             self._visits.setdefault(visit.name, visit)
             visit.num_bytes += num_bytes
@@ -163,7 +159,7 @@ class VisitorLibraries:
         for each in self._visits.values():
             sizes[each.address or each.name] += each.num_bytes
         own = sizes[visit.address or visit.name]
-        # One more than there are: a single visitor leaves half of the room to the next.
+        # One more than there are, so that a single visitor leaves half of it to the next.
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
@@ -188,13 +184,12 @@ class VisitorLibraries:
 
 
 Libraries = OneLibrary | VisitorLibraries
-"""Gives the library of a visitor."""
 
 
 def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
     """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone.
 
-    Others that are trashed or lost are left out.
+    Others that are in the trash or lost are left out.
     """
     try:
         entry = library.get(picture_id)
@@ -203,5 +198,5 @@ def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...
     if scope == "picture":
         return (entry,)
     made = entry.lineage
-    found = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
-    return tuple(e for e in found if e.id == entry.id or not (e.trashed or e.lost))
+    group = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
+    return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))
