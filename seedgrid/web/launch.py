@@ -31,8 +31,9 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gr
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
+from seedgrid.web.stubs import without_stubs
 
-with large_import():
+with large_import(), without_stubs():
     import gradio as gr
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError
