@@ -1,9 +1,9 @@
-"""Import Gradio without the stub files that it writes for editors: half the time of its import.
+"""Imports Gradio without writing its stub files for editors, which takes half the import time.
 
-Each of its component classes, as it is made, parses its own source and compares or writes a `.pyi`
-file beside it. That takes 0.8 of 1.75 seconds (`python -X importtime -c "import gradio"`), nothing
-public switches it off, and it would write into the environment of a page. A release of Gradio that
-has no such function is imported as it is.
+Each component class parses its own source and compares or writes a `.pyi` file beside it. That
+takes 0.8 of 1.75 seconds (`python -X importtime -c "import gradio"`), no option turns it off, and
+it would write into the installed package. A release of Gradio without that function is imported as
+it is.
 """
 
 import sys
@@ -19,7 +19,7 @@ _FUNCTION = "create_or_modify_pyi"
 
 @contextmanager
 def without_stubs() -> Iterator[None]:
-    """Leave the stub files out of what is imported here."""
+    """Import without stub files inside this block."""
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:
