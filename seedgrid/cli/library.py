@@ -1,4 +1,4 @@
-"""The library's commands: list it, repair what is wrong with it, and take pictures in."""
+"""The library's commands: list, repair and import."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check(
     library: options.Library = None,
     json: options.Json = False,
 ) -> None:
-    """Read every file and every row, and repair what is wrong. Exit 1 when something was."""
+    """Check every file and every row, and repair. Exit 1 if something was wrong."""
     with Studio(library=library or context.obj) as studio:
         notices = [str(notice) for notice in studio.library.notices]
         report = studio.library.check(repair=not look_only)

@@ -38,7 +38,7 @@ def doctor(
     library: options.Library = None,
     json: options.Json = False,
 ) -> None:
-    """Say what this machine has, what is in force, and whether a picture reproduces here."""
+    """Show this machine's libraries and settings, and whether a picture reproduces here."""
     report = _describe_machine()
     report["model"] = model or default_model()
     folder = library or default_library()

@@ -79,7 +79,7 @@ def with_files(
 
 
 def make_placement(settings: Mapping[str, Any]) -> Placement:
-    """Read the options of a command that say where to compute; nobody looks at previews there."""
+    """Read the options of a command that say where to compute, without previews."""
     rows = [row for row in OPTIONS if row.belongs == "placement"]
     return Placement(previews=False, **read_fields(rows, settings))
 

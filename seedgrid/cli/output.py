@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 
 def say_program(source: str) -> None:
-    """Print a program of ours as it is, so that it can be piped into a file."""
+    """Print a script unchanged, so that it can be piped into a file."""
     _write(source.rstrip("\n"))
 
 
@@ -82,10 +82,10 @@ def _write(text: str) -> None:
 
 
 class ProgressLine:
-    """One line on a terminal that says how far something is; silent when nobody watches.
+    """A progress line on a terminal; silent if standard error is no terminal.
 
     Args:
-        what: What goes on.
+        what: The name of the task.
         total: How much it is in all; None where that is not known yet.
         in_bytes: Whether it is bytes that come.
     """
@@ -114,7 +114,7 @@ class ProgressLine:
         self._progress.stop()
 
     def show(self, done: int, *, total: int | None = None, what: str | None = None) -> None:
-        """Say how far it is; what is left out stays as it was."""
+        """Update the line; missing arguments keep their values."""
         description = None if what is None else one_line(what)
         self._progress.update(self._task, completed=done, total=total, description=description)
 
@@ -140,7 +140,7 @@ class RunProgress:
         self.what = "waiting"
 
     def follow(self, event: Event) -> int:
-        """Take in an event, and return how many steps are done; `what` says what goes on."""
+        """Update the line by an event of a run, and return the number of steps that are done."""
         match event:
             case Queued(position=position) if position:
                 self.what = f"waiting, {position} before"

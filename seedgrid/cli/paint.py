@@ -169,7 +169,7 @@ def _make_out(out: Path | None) -> Path | None:
 def _finish(
     studio: Studio, run: Run, out: Path | None, *, as_json: bool, rows: int | None = None
 ) -> None:
-    """Follow a run to its end; say before it what is known of it, and after it what came since."""
+    """Follow a run to its end; print its notices before, and new ones after it."""
     known = len(run.notices)
     for notice in (*studio.library.notices, *run.notices[:known]):
         complain(str(notice))

@@ -291,7 +291,7 @@ def _entries(
 
 
 def _goes_out(entry: Entry, *, named: str) -> bool:
-    """Leave out of a whole round or work what is in the trash, and, saying so, what is lost."""
+    """Leave out trashed pictures, and lost ones with a message, of a whole round or work."""
     if entry.lost and entry.id != named:
         complain(f"Left out, its file is lost: {entry.id}.")
     return entry.id == named or not (entry.trashed or entry.lost)

@@ -178,7 +178,7 @@ def is_memory_error(error: BaseException) -> bool:
 
 
 def as_ours(error: BaseException) -> SeedGridError:
-    """Return an error as one of ours: itself, `memory_spent`, or `run_unexpected` with its line."""
+    """Return an error as one of SeedGrid's: itself, `memory_spent` or `run_unexpected`."""
     if isinstance(error, SeedGridError):
         return error
     if is_memory_error(error):

@@ -54,7 +54,7 @@ class Request:
         portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
         weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
-        upscaler: As a recipe holds it; nobody types it.
+        upscaler: As in a recipe; it is never typed.
         spread: As a recipe holds it; 0 is none.
     """
 

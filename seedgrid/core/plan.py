@@ -44,7 +44,7 @@ def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
 
 
 def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ...]:
-    """Plan a round that goes on from pictures of one work, with a row of recipes for each."""
+    """Plan a round that refines pictures of one work, with a row of recipes for each."""
     cells = [
         (recipe, parent.id, describe_change(parent.recipe, recipe))
         for parent, recipes in rows
@@ -108,7 +108,7 @@ def _written(row: Field, then: Request, now: Request) -> str:
 
 
 def _plan(cells: Sequence[tuple[Recipe, str | None, str]], *, work_id: str) -> tuple[Job, ...]:
-    """Make jobs of recipes, each with the picture it goes on from and what was changed."""
+    """Make jobs of recipes, each with its parent and change."""
     round_id, created_at = new_id(), now()
     return tuple(
         Job(

@@ -318,7 +318,7 @@ def read_recipe(text: str | bytes) -> Recipe:
 
 
 def first_reason(error: ValidationError, *, whole: str) -> str:
-    """Say what is wrong first, and where: in the `whole`, where no part of it is named."""
+    """Return the first validation error with its place, by default the `whole`."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])[:80] or whole
     return f"{place}: {first['msg'].lower()}"

@@ -47,7 +47,7 @@ def steer(
         before: The picture's recipe. If it follows a parent, so does the variation.
         after: The variation's recipe.
         hold: The share of the steps, from the first, that are the picture's; 0 to `MAX_HOLD`.
-        region: What is painted; all of it by default.
+        region: The painted region; the whole picture by default.
 
     Raises:
         InputError: `hold_range`, `hold_steps`; `way_settings`: it differs from its parent in more

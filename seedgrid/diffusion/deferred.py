@@ -85,7 +85,7 @@ class DeferredBackend:
 
 
 class InstalledBackend(DeferredBackend):
-    """For strangers, who may name installed models and no path: paths tell what is on the disk."""
+    """For public pages, where a model is a name: paths would tell what is on the disk."""
 
     def __init__(self, own: str = BUNDLED) -> None:
         self._own = own

@@ -219,6 +219,6 @@ class DiffusersBackend:
 
 
 def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
-    """Return the passport of what is painted now."""
+    """Return the passport of pictures that are painted now."""
     quantiser = quantiser_of(recipe, loaded.files)
     return current_passport(loaded.device, placement, bool(recipe.loras), quantiser)

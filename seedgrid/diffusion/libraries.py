@@ -1,4 +1,4 @@
-"""What stands around a library's code: errors translated, attributes replaced, notices silenced.
+"""Helpers around other libraries' code: translate errors, replace attributes, silence notices.
 
 What diffusers, transformers or torch raise has the same types as our own mistakes, so the traceback
 decides: the innermost frame that belongs to one of those libraries or to SeedGrid says whose error
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iterator[None]:
     """Translate what a library raises in the block into an error of ours, and log its traceback.
 
-    Full memory, and what our own code raises, come out as they are.
+    Memory errors, and errors of our own code, are not translated.
 
     Args:
         translate: Is given the error and its first line, 300 characters at most.

@@ -32,7 +32,7 @@ def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
         seeds: Each 0 … 2**32 - 1; repeats give separate generators in the same state.
 
     Returns:
-        Generators that nobody has drawn from; use each list for one call only.
+        New generators; use each list for one call only.
 
     Raises:
         InputError: A seed is not one.

@@ -70,7 +70,7 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
     Args:
         tokenizer: CLIP's, with one token before and one after the words.
         pieces: The words.
-        num_tokens: Of the embedding; what is longer is truncated, as by the pipeline.
+        num_tokens: Of the embedding; longer prompts are truncated, as by the pipeline.
     """
     weights = [1.0] * num_tokens
     text_so_far, begin = "", 1

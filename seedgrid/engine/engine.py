@@ -184,7 +184,7 @@ class Engine:
         return live_s > _LIVE_S or has_task or has_ordinary
 
     def run(self, run_id: str) -> Run | None:
-        """Return a run that goes on, or one of the last that ended."""
+        """Return an active run, or one of the last ended ones."""
         with self._lock:
             batches = self._runs.get(run_id)
         return None if batches is None else batches.run

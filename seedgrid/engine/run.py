@@ -153,7 +153,7 @@ class Run:
 
     @property
     def is_active(self) -> bool:
-        """Whether it waits or goes on, and was not asked to stop."""
+        """Whether it waits or runs, and was not cancelled."""
         return not (self.has_ended or self.cancelled)
 
     @property

@@ -26,7 +26,7 @@ _Call = tuple[Future[None], Callable[[], object]]
 
 
 class Saver:
-    """One thread. It goes on while the interpreter shuts down, so a finished picture is saved."""
+    """One thread. It runs on while the interpreter shuts down, so nothing finished is lost."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()

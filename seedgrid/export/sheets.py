@@ -197,7 +197,7 @@ def caption_of(recipe: Recipe, change: str, language: str) -> str:
 def sheet_word(name: str, language: str, **data: int | str) -> str:
     """Return a sentence of the sheets, filled in.
 
-    A language without such words, or none of ours, is answered in English.
+    For other languages, and missing words, the English one.
     """
     key = f"sheet_{name}"
     words = locales()[language].later if language in locales() else {}

@@ -119,7 +119,7 @@ class Library(Searches):
         """Check that the disk has room for pictures of these recipes, before they are painted.
 
         Raises:
-            LibraryError: `disk_low`, with what is wanted and what is free; or the folder refuses.
+            LibraryError: `disk_low`, with needed and free bytes; or the folder refuses.
         """
         self._ask_to_grow()
         make_folder(self.folder)

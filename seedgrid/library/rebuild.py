@@ -1,4 +1,4 @@
-"""Make the library's database from its PNG files, and find what is wrong with either.
+"""Checks a library's files and database, and rebuilds the database from the files.
 
 The files are the truth: whatever the database says of a picture but the artist's marks stands in
 its file. The marks come from the database itself where it can be read, else from its backup.
@@ -37,7 +37,7 @@ class Report:
     Attributes:
         num_pictures: Rows that were looked at.
         orphaned: Files without a row, by SHA-256.
-        damaged: Files that are not what their name says, or hold no picture of ours, by SHA-256.
+        damaged: Files whose digest is not their name, or without a recipe, by SHA-256.
         missing: Pictures outside the trash whose file is gone or damaged, by id.
         rows: Pictures whose row says something else than their file, by id.
         database: What SQLite says of a damaged database, or nothing.

@@ -422,7 +422,7 @@ def _following(word: str) -> str:
 def _times(
     connection: sqlite3.Connection, entries: Sequence[Entry], same: str, values: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Return for how many found pictures each of these stands, itself among them, by id."""
+    """Return the number of equal pictures, itself included, by id."""
     statement = f"""
         SELECT one.picture_id, count(*) AS times
         FROM pictures one JOIN pictures other ON {same.format(row="one")}

@@ -408,7 +408,7 @@ def _digest(path: Path, file: HubFile) -> str:
 
 
 def _link(model: HubModel) -> None:
-    """Have the hub's client make the snapshot of what is there."""
+    """Let the hub's client make the snapshot from the downloaded files."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import (
         are_progress_bars_disabled,

@@ -93,7 +93,7 @@ def attention(
 def _added(
     mask: torch.Tensor | None, is_causal: bool, query: torch.Tensor, others: int
 ) -> torch.Tensor | None:
-    """Return what is added to the scores, shape (all heads, length, others); None for nothing."""
+    """Return the mask that is added to the scores, shape (all heads, length, others), or None."""
     length = query.shape[-2]
     if is_causal:
         mask = torch.ones(length, others, dtype=torch.bool, device=query.device).tril()

@@ -1,4 +1,4 @@
-"""`portable_block`: a block in which torch computes by portable arithmetic, whatever runs in it.
+"""`portable_block`: a block in which torch computes by portable arithmetic.
 
 It works below any pipeline: each operation that reaches torch's dispatcher is exact and unchanged,
 has a rule (rules.py), or is refused by its name. Linear layers and attention are caught one level

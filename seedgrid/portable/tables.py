@@ -164,7 +164,7 @@ def interp(x: Any, places: Any, values: Any) -> Any:
 
 
 def _ufunc(name: str) -> Callable[..., Any]:
-    """Return a function that lets a `PortableArray` compute, whatever it is given."""
+    """Return a function that computes with `PortableArray` for any arguments."""
     ufunc = getattr(np, name)
 
     def call(*args: Any, **options: Any) -> Any:

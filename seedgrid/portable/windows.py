@@ -138,7 +138,7 @@ def convolve(
 
 
 def shifts(bias: torch.Tensor | None, outputs: slice = slice(None)) -> torch.Tensor | float:
-    """Return what is added to the sums of some outputs, shape (outputs, 1, 1); never -0."""
+    """Return the bias of some outputs, shape (outputs, 1, 1); never -0."""
     return 0.0 if bias is None else (bias[outputs] + 0.0).view(-1, 1, 1)
 
 

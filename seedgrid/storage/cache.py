@@ -1,4 +1,4 @@
-"""Small JSON files: digests, probe results, places of models, what is known of LoRAs.
+"""A cache of small JSON files: digests, probe results, paths of models, facts on LoRAs.
 
 A missing or damaged one is treated as empty: what it held is computed, or asked for, again. One
 that cannot be written is no error. No torch needed.

@@ -61,7 +61,7 @@ def open_atomically(
 ) -> Iterator[BinaryIO]:
     """Open a file to write piece by piece; it gets its name when the block ends, or never.
 
-    See `write_atomically` for what it is told.
+    Arguments as of `write_atomically`.
 
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
@@ -96,7 +96,7 @@ def make_folder(path: Path) -> None:
 def check_room(folder: Path, num_bytes: int) -> None:
     """Make sure that so much can be written, before anybody waits for what would be lost.
 
-    What is free now may be taken by others meanwhile: writing still tells of a full disk.
+    Other programs may use the space meanwhile: writing can still fail.
     """
     with refusals(folder):
         free = shutil.disk_usage(folder).free
@@ -149,7 +149,7 @@ def refusals(path: Path) -> Iterator[None]:
 def delete_aside(folder: Path) -> None:
     """Have a folder gone at once, and what was in it deleted by a thread of its own.
 
-    Thousands of files take a second, for which nobody else's click has to wait.
+    Deleting thousands of files takes a second, so a thread does it.
     """
     aside = folder.with_name(f"gone-{secrets.token_hex(16)}")
     try:

@@ -146,7 +146,7 @@ def _parts(data: bytes) -> Iterator[_Part]:
 
 
 def _jpeg_parts(data: bytes) -> Iterator[_Part]:
-    """Go through what stands before the pixels of a JPEG; the last part is all that follows.
+    """Yield the parts before the pixels of a JPEG; the last part is the rest of the file.
 
     Of a damaged file that last part is left out, so that nothing is unpacked.
     """

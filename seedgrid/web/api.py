@@ -96,7 +96,7 @@ class Api:
             hold: The share of first steps, 0 to 0.8, taken from the picture: its composition.
             only: A mask, white where the picture may change; every other pixel stays.
             feather: Over how many pixels, inside the mask, new and old are mixed.
-            request: Who asks; Gradio fills it in.
+            request: Filled in by Gradio.
 
         Yields:
             The PNG files, and a record of each; more as they are finished.
@@ -132,7 +132,7 @@ class Api:
 
         Args:
             picture: The file.
-            request: Who asks; Gradio fills it in.
+            request: Filled in by Gradio.
 
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
@@ -161,7 +161,7 @@ class Api:
 
         Args:
             picture: The file.
-            request: Who asks; Gradio fills it in.
+            request: Filled in by Gradio.
         """
         path = self._uploaded(picture)
         with _errors_of_gradio():

@@ -188,9 +188,9 @@ def build_space() -> tuple[gr.Server, Answers]:
 
 
 def warm(studio: Studio) -> None:
-    """Load the model behind the open page; what goes wrong is said there.
+    """Load the model in the background; the page shows errors.
 
-    A GPU that is lent is somebody's time, and nobody has asked for a picture yet.
+    Not with ZeroGPU, where a GPU is lent only for requests.
     """
 
     def load() -> None:

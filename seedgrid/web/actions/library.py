@@ -141,7 +141,7 @@ class LibraryActions:
 
     @reports_errors
     def on_empty_trash(self, kept: Kept) -> PageUpdate:
-        """Delete what is in the trash for good."""
+        """Delete all pictures in the trash."""
         self._snapshots.look(kept).library.empty_trash()
         return PageUpdate()
 

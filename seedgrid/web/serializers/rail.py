@@ -32,7 +32,7 @@ class Round:
 def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     """Sort the pictures of one work into rounds: parents first, a line before its branches.
 
-    A round whose parent is not among them (it was deleted) stands as a first round.
+    A round whose parent was deleted becomes a first round.
     """
     grouped = _by_round(entries)
     round_of = {entry.id: id_ for id_, cells in grouped.items() for entry in cells}

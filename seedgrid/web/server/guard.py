@@ -47,7 +47,7 @@ _ALLOWED: Final = (
 
 
 class Guard:
-    """Refuses what is not on the list, before everything else.
+    """The outermost middleware: refuses requests that are not allowed.
 
     The framework keeps uploads and copies in `files`, and serves no other file; `host` is the name
     under which this page listens.

@@ -1,4 +1,4 @@
-"""The routes of the models panel: what is installed, what is fetched, and actions on models.
+"""The routes of the models panel: installed models, downloads, and actions.
 
 Requests from another machine may only look; on a public page strangers may fetch what its owner
 lists.
@@ -168,7 +168,7 @@ def _act(manager: ModelManager, action: str, name: str, language: str) -> str:
 
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
-    """Remember a folder or a file; what is a name of the hub, or its address there, is fetched."""
+    """Remember a folder or a file, or start the download of a hub id or a hub page's address."""
     hub_id, path = hub_name(name), Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
         manager.download(hub_id)

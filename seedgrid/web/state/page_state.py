@@ -48,7 +48,7 @@ class PageState(Value):
 
 
 class _Epochs:
-    """Numbers that only grow, also where the clock stands still or steps back."""
+    """Growing numbers, even if the clock stands still or steps back."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
