@@ -29,6 +29,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.noise import mix_noise
+from seedgrid.diffusion.previews import unpacked
 
 NAMES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
 FAMILIES = rest_swept(NAMES, ("sd", "flux", "ddpm"))
@@ -65,7 +66,8 @@ def test_the_noise_that_is_shown_is_the_noise_that_is_used(
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
         latents = drawn[0] if isinstance(drawn, tuple) else drawn
-        drawn_by.append(loaded.preview.unpack(latents, recipe.height, recipe.width)[0])
+        rows = unpacked(loaded.preview._channels, latents, recipe.height, recipe.width)
+        drawn_by.append(rows[0])
         return drawn
 
     with pytest.MonkeyPatch.context() as patch:

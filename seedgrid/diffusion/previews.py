@@ -89,7 +89,7 @@ class Preview:
                     clean = (sample - sigma * output) / max(alpha, 1e-3)
         with torch.no_grad():
             if self._vae is not None:
-                clean = _unpacked(self._channels, clean, recipe.height, recipe.width)
+                clean = unpacked(self._channels, clean, recipe.height, recipe.width)
             return _as_pictures(self.to_pixels(clean))
 
     def of_noise(self, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
@@ -142,7 +142,7 @@ def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
     return tuple(array)
 
 
-def _unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
+def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """Return latents as (B, C, h, w): without tokens, blocks of 2x2, or frames.
 
     Source: `diffusers.FluxPipeline._unpack_latents`, which is private; others pack alike.
