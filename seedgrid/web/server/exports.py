@@ -115,9 +115,16 @@ async def _answered(
 def _selected(libraries: Libraries, who: Who, named: Sequence[str]) -> Sequence[Entry]:
     library = libraries.of(who.visitor)
     found: dict[str, Entry] = {}
+    works_read: set[str] = set()
     for name in dict.fromkeys(named):
-        scope = "work" if name.endswith(_ALL_OF) else "picture"
-        found |= {each.id: each for each in family(library, name.rstrip(_ALL_OF), scope=scope)}
+        picture_id, is_work = name.rstrip(_ALL_OF), name.endswith(_ALL_OF)
+        known = found.get(picture_id)
+        if known is not None and (known.lineage.work_id in works_read or not is_work):
+            continue  # Many names of one large work must not read it again and again.
+        entries = family(library, picture_id, scope="work" if is_work else "picture")
+        found |= {entry.id: entry for entry in entries}
+        if is_work:
+            works_read |= {entry.lineage.work_id for entry in entries}
         if len(found) > MAX_PICTURES:
             break
     return tuple(found.values())
