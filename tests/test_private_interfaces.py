@@ -15,7 +15,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from transformers.modeling_outputs import BaseModelOutput
 
-from seedgrid.diffusion.previews import _unpacked
+from seedgrid.diffusion.previews import unpacked
 from seedgrid.models.families import FAMILIES
 from seedgrid.portable import portable
 
@@ -33,7 +33,7 @@ def test_noise_is_drawn_by_a_method_that_names_its_generator(name: str) -> None:
 def test_tokens_are_unpacked_as_flux_does() -> None:
     """Our own arithmetic stands for a private method of the pipeline; they must agree."""
     tokens = torch.arange(2 * 6 * 64.0).reshape(2, 6, 64)
-    ours = _unpacked(16, tokens, 32, 48)
+    ours = unpacked(16, tokens, 32, 48)
     theirs = diffusers.FluxPipeline._unpack_latents(tokens, 32, 48, 8)
     assert torch.equal(ours, theirs), f"diffusers {diffusers.__version__}: FluxPipeline"
 

@@ -358,9 +358,7 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
                 _append(model, file, target, watch)
             except SeedGridError:
                 raise
-            except (
-                Exception
-            ) as error:  # Of any type, as in `translated`; a connection may come back.
+            except Exception as error:  # Of any type, as in `translated`.
                 refusal = refused(model.id, error)
                 tries = _TRIES if target.tell() > had else tries - 1
                 if refusal.code != "download_offline" or not tries:
