@@ -24,7 +24,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.export import script
 from seedgrid.locales import english
 from seedgrid.testing.fake import FAKE_CARD
-from seedgrid.web.actions.form import FormPayload, read_request, write_fields
+from seedgrid.web.serializers.form import FormPayload, read_request, write_fields
 
 WORDS = {
     "bar": ("label", "placeholder"),
@@ -126,7 +126,7 @@ import re
 from typer.main import get_command
 from seedgrid.cli.options import make_placement
 from seedgrid.cli.program import app
-from seedgrid.web.actions.form import FormPayload, RoundPayload, read_placement
+from seedgrid.web.serializers.form import FormPayload, RoundPayload, read_placement
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.web.server.page import render
 

@@ -15,8 +15,8 @@ from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.page_state import PageUpdate, read_page_state
 

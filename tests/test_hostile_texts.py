@@ -14,7 +14,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
 from seedgrid.core.seeds import MAX_CHARACTERS, parse_seeds
 from seedgrid.formats.links import read_link
-from seedgrid.web.actions.form import FormPayload, read_request
+from seedgrid.web.serializers.form import FormPayload, read_request
 
 
 @pytest.mark.parametrize("part", ["1   ", "1,", "1  -  2  ", "٣ \u3000"])

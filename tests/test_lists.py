@@ -12,7 +12,7 @@ from seedgrid.core.request import Request
 from seedgrid.models import registry
 from seedgrid.storage.lists import MAX_KB
 from seedgrid.studio import Studio
-from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import make_answers
 
 

@@ -24,7 +24,7 @@ from seedgrid.engine import Engine, Run
 from seedgrid.engine.known import Painted
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.serializers.stage import status_of
 from seedgrid.web.server.routes import Answers, make_answers
 from seedgrid.web.state.page_state import PageUpdate

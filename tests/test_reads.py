@@ -14,9 +14,9 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import SUBTLE, Request
 from seedgrid.library import search
 from seedgrid.studio import Studio
-from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.serializers.form import RoundPayload
 from seedgrid.web.server.routes import make_answers
 from seedgrid.web.state.page_state import PageUpdate
 

@@ -11,7 +11,7 @@ import pytest
 from following import follow
 from servers import client_of
 
-from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.page_state import PageUpdate
 

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.studio import Studio
 from seedgrid.web.actions import painting
-from seedgrid.web.actions.form import FormPayload
+from seedgrid.web.serializers.form import FormPayload
 from seedgrid.web.server.routes import lines, make_answers
 from seedgrid.web.state.page_state import PageUpdate
 

@@ -16,7 +16,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import FormPayload
+from seedgrid.web.serializers.form import FormPayload
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import followed
 

@@ -28,8 +28,8 @@ from seedgrid.library import Library
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.form import write_fields
 from seedgrid.web.serializers import pictures, stage
+from seedgrid.web.serializers.form import write_fields
 from seedgrid.web.server.who import Id, Kept
 from seedgrid.web.state.page_state import PageUpdate, next_epoch, reports_errors
 from seedgrid.web.state.snapshot import Snapshot, Snapshots

@@ -15,9 +15,9 @@ from seedgrid.core.errors import InputError, RunCancelled, SeedGridError
 from seedgrid.core.events import Finished, Missed, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
-from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.waiting import begun, followed
 from seedgrid.web.server.who import Address, Kept
 from seedgrid.web.state.page_state import PageUpdate, read_page_state

@@ -20,7 +20,8 @@ from seedgrid.locales import ENGLISH
 from seedgrid.models.upscalers import find_upscaler
 from seedgrid.studio import RunOptions
 from seedgrid.web.actions.following import Following
-from seedgrid.web.actions.form import (
+from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.form import (
     FormPayload,
     RoundPayload,
     read_placement,
@@ -30,7 +31,6 @@ from seedgrid.web.actions.form import (
     read_what_can_be,
     write_fields,
 )
-from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.rail import Round
 from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
 from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state, reports_errors

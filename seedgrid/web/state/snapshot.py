@@ -20,10 +20,10 @@ from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run
 from seedgrid.library import Library
 from seedgrid.studio import Studio
-from seedgrid.web.actions.form import fields_of
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
+from seedgrid.web.serializers.form import fields_of
 from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
 from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
 from seedgrid.web.state.studio_view import LockBadge, answers_of, opening_cells, opening_size
