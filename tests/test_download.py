@@ -16,7 +16,7 @@ from hub import COMMIT, Hub
 from seedgrid.core.errors import ModelError, RunCancelled
 from seedgrid.models import download as downloading
 from seedgrid.models import registry
-from seedgrid.models.hub import ask
+from seedgrid.models.hub import ask, repository_folder
 
 ROOT = Path(__file__).parent.parent
 WEIGHTS = "unet/diffusion_pytorch_model.safetensors"
@@ -125,6 +125,14 @@ def test_what_the_watch_raises_stops_a_download(hub: Hub, hub_home: Path) -> Non
         download("someone/foxes", stop)
     assert downloading.unfinished_bytes("someone/foxes") > 0
     downloading.discard_unfinished("someone/foxes")
+    assert downloading.unfinished_bytes("someone/foxes") == 0
+
+
+def test_a_file_that_is_finished_while_others_are_counted_counts_nothing(hub_home: Path) -> None:  # noqa: ARG001
+    """Its name is gone before it is looked at, as that of a link to nothing is."""
+    blobs = repository_folder("someone/foxes") / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / f"gone{downloading.UNFINISHED}").symlink_to(blobs / "finished")
     assert downloading.unfinished_bytes("someone/foxes") == 0
 
 

@@ -307,7 +307,7 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
 def unfinished_bytes(hub_id: str) -> int:
     """Return the bytes of a model's interrupted download."""
     blobs = repository_folder(hub_id) / "blobs"
-    return sum(path.stat().st_size for path in blobs.glob(f"*{UNFINISHED}"))
+    return sum(map(size_of, blobs.glob(f"*{UNFINISHED}")))
 
 
 def discard_unfinished(hub_id: str) -> None:
