@@ -230,6 +230,8 @@ def test_nothing_is_lost_at_200_percent(open_page: OpenPage, size: tuple[int, in
     expect(page.locator("#sg-refine")).to_be_enabled()
     page.click("#sg-more summary")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    expect(page.locator("#sg-fours .sg-chip").first).to_be_attached()
+    assert page.locator("#sg-fours").evaluate("row => row.scrollWidth - row.clientWidth") <= 0
     for part in ("prompt", "generate", "refine", "vary-4", "verify", "settings", "library-open"):
         page.locator(f"#sg-{part}").scroll_into_view_if_needed()
         expect(page.locator(f"#sg-{part}")).to_be_in_viewport()
