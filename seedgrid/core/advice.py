@@ -36,14 +36,9 @@ _LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """A notice about a field.
+    """A notice about a field."""
 
-    Attributes:
-        field: Which field it is about, by its id (`core.fields`), or `"vary"`.
-        notice: The notice.
-    """
-
-    field: str
+    field: str  # Which field it is about, by its id (`core.fields`), or `"vary"`
     notice: Notice
 
 

@@ -19,59 +19,42 @@ from seedgrid.core.recipe import LOCK_WIDTH, MAX_SIZE_PX, MAX_STEPS, MIN_SIZE_PX
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCard:
-    """What a model is and can do.
-
-    Attributes:
-        family: The pipeline class, for example `"StableDiffusionPipeline"`.
-        has_prompt: False for unconditional pipelines (DDPM, DDIM): their prompt is empty.
-        has_negative_prompt: Whether the model uses a negative prompt.
-        size_multiple: Width and height must be multiples of this many pixels.
-        fixed_size: True when only `width` x `height` can be painted.
-        latent: The channels of its latents, and how many pixels wide one latent pixel is.
-        max_steps: The most steps that the model's noise schedule allows.
-        fewest_steps: The minimum number of steps by scheduler, where that is more than one.
-        schedulers: The names on offer with this model, the model's own first.
-        lock_width: Its default; where a probe found a leak, the studio uses a smaller one and says
-            so.
-        decoding_bytes: Approximate peak memory of decoding, bytes for a pixel of the picture.
-        enlarges: Whether its image-to-image finals are better than a plain enlargement.
-        upscaler: The name of the upscaler network made for its pictures; empty if there is none.
-        has_weights: Whether words can be weighed, as in `(red:1.3)`.
-        has_start: Whether it has image-to-image: a picture can begin from another one.
-        strength_shortens: Whether image-to-image runs only the strength's share of the steps; LCM
-            models run all.
-        hints: Words that the model declares to know, by kind, for the page.
-        vocabulary: All words that it declares to know; None if it declares none.
-        suffixes: The page's default variations; empty means the guide's four.
-        fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
-    """
+    """What a model is and can do."""
 
     ref: ModelRef
-    family: str
-    has_prompt: bool = True
-    has_negative_prompt: bool = True
+    family: str  # The pipeline class, for example `"StableDiffusionPipeline"`
+    has_prompt: bool = True  # False for unconditional pipelines (DDPM, DDIM): their prompt is empty
+    has_negative_prompt: bool = True  # Whether the model uses a negative prompt
     width: int
     height: int
-    size_multiple: int = 8
-    fixed_size: bool = False
+    size_multiple: int = 8  # Width and height must be multiples of this many pixels
+    fixed_size: bool = False  # True when only `width` x `height` can be painted
+    # The channels of its latents, and how many pixels wide one latent pixel is
     latent: tuple[int, int] = (4, 8)
     num_inference_steps: int = 25
-    max_steps: int = MAX_STEPS
+    max_steps: int = MAX_STEPS  # The most steps that the model's noise schedule allows
+    # The minimum number of steps by scheduler, where that is more than one
     fewest_steps: Mapping[str, int] = field(default_factory=dict)
     guidance_scale: float = 7.5
     scheduler: str
-    schedulers: tuple[str, ...]
+    schedulers: tuple[str, ...]  # The names on offer with this model, the model's own first
     dtype: DType = "float32"
+    # Its default; where a probe found a leak, the studio uses a smaller one and says so
     lock_width: int = LOCK_WIDTH
-    decoding_bytes: int = 0
-    enlarges: bool = True
+    decoding_bytes: int = 0  # Approximate peak memory of decoding, bytes for a pixel of the picture
+    enlarges: bool = True  # Whether its image-to-image finals are better than a plain enlargement
+    # The name of the upscaler network made for its pictures; empty if there is none
     upscaler: str = ""
-    has_start: bool = False
+    has_start: bool = False  # Whether it has image-to-image: a picture can begin from another one
+    # Whether image-to-image runs only the strength's share of the steps; LCM models run all
     strength_shortens: bool = True
-    has_weights: bool = False
+    has_weights: bool = False  # Whether words can be weighed, as in `(red:1.3)`
+    # Words that the model declares to know, by kind, for the page
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # All words that it declares to know; None if it declares none
     vocabulary: Vocabulary | None = None
-    suffixes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()  # The page's default variations; empty means the guide's four
+    # True for pipelines that only the same hardware and versions reproduce (UnCLIP)
     fragile: bool = False
 
     def usual_steps(self, scheduler: str) -> int:
@@ -117,17 +100,13 @@ _MAX_UNKNOWN: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """What a model declares of words.
+    """What a model declares of words."""
 
-    Attributes:
-        known: Single words in small letters, English.
-        names: Names in other languages, and the model's own words for them; an empty text for what
-            adds nothing to a prompt, such as a particle.
-        shown: By language and the model's own words: the name under which they are offered.
-    """
-
-    known: frozenset[str]
+    known: frozenset[str]  # Single words in small letters, English
+    # Names in other languages, and the model's own words for them; an empty text for what adds
+    # nothing to a prompt, such as a particle
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # By language and the model's own words: the name under which they are offered
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def unknown(self, text: str) -> tuple[str, ...]:
@@ -190,19 +169,12 @@ RATIOS: Final = ((1, 1), (3, 2), (2, 3), (16, 9), (9, 16))
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """A size that the page offers.
+    """A size that the page offers."""
 
-    Attributes:
-        ratio: For example `"3:2"`; empty if the model's own is none of `RATIOS`.
-        width: In pixels.
-        height: In pixels.
-        is_own: Whether the model was made for this size.
-    """
-
-    ratio: str
-    width: int
-    height: int
-    is_own: bool
+    ratio: str  # For example `"3:2"`; empty if the model's own is none of `RATIOS`
+    width: int  # In pixels
+    height: int  # In pixels
+    is_own: bool  # Whether the model was made for this size
 
     @property
     def text(self) -> str:

@@ -34,61 +34,44 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """The initial noise of these cells; sent before the first step when previews are on.
-
-    Attributes:
-        previews: One small RGB picture a cell: the noise itself, in the colours of the model, half
-            as strong.
-    """
+    """The initial noise of these cells; sent before the first step when previews are on."""
 
     cells: tuple[int, ...]
+    # One small RGB picture a cell: the noise itself, in the colours of the model, half as strong
     previews: tuple[Pixels, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of the denoiser is done for these cells.
-
-    Attributes:
-        number: From 1 to `total`.
-        previews: One small RGB picture a cell, or empty when previews are off.
-        tile: After the last step, when decoding in tiles: the current tile, from 1.
-        num_tiles: Number of tiles; 0 before decoding, and without tiles.
-        left_s: Estimated seconds until the run ends; None before two steps are done.
-    """
+    """One step of the denoiser is done for these cells."""
 
     cells: tuple[int, ...]
-    number: int
+    number: int  # From 1 to `total`
     total: int
+    # Estimated seconds until the run ends; None before two steps are done
     left_s: float | None = None
+    # One small RGB picture a cell, or empty when previews are off
     previews: tuple[Pixels, ...] = field(default=(), repr=False)
-    tile: int = 0
-    num_tiles: int = 0
+    tile: int = 0  # After the last step, when decoding in tiles: the current tile, from 1
+    num_tiles: int = 0  # Number of tiles; 0 before decoding, and without tiles
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """One picture is done and safe in the library.
-
-    Attributes:
-        remembered: It was not computed: the library had it under the same recipe and passport.
-    """
+    """One picture is done and safe in the library."""
 
     cell: int
     entry: Entry
+    # It was not computed: the library had it under the same recipe and passport
     remembered: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Missed:
-    """One picture failed; the others of its batch did not, and the run goes on.
-
-    Attributes:
-        error: Why; the run ends as failed with the first of them.
-    """
+    """One picture failed; the others of its batch did not, and the run goes on."""
 
     cell: int
-    error: SeedGridError
+    error: SeedGridError  # Why; the run ends as failed with the first of them
 
 
 @dataclass(frozen=True, kw_only=True)

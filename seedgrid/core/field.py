@@ -30,65 +30,52 @@ _SHOWN: Final = 40
 
 @dataclass(frozen=True)
 class Field:
-    """One setting.
+    """One setting."""
 
-    Attributes:
-        name: On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors.
-        belongs: `"recipe"`: part of what the picture is. `"placement"`: where it is computed.
-            `"run"`: of the request alone.
-        fills: The attributes of `Request` or `Placement` that it sets; by default the one where it
-            is declared.
-        value_type: What the command line reads; bool is a switch. By default that of the attribute.
-        default: On the command line and, of texts, on the page; None leaves it to the model's card.
-        low: The least that a number may be.
-        high: The most.
-        read: Turns the typed text into a value; by default by its type.
-        write: Turns a value into a text for `read`; by default by its type.
-        reads_blank: Whether a blank text is a value; otherwise it leaves the setting open.
-        check: Turns a request's value, which may be None, into the recipe's, or refuses it. Without
-            it the setting is not part of the recipe.
-        choices: The entries of a list with a model; None where the machine decides (model, device).
-        has_auto: Whether a list begins with "auto", which names what the model uses.
-        widget: The kind of control on the page; None if there is none. `"bar"` is beside Generate.
-        row: Settings of one row stand side by side on the page.
-        is_expert: Whether the page folds it away.
-        bits: The effect of another value on a picture's bits, where `belongs` does not decide it;
-            see `effect`.
-        help: Its text in `--help`; empty when it is no option.
-        metavar: The name of its value in `--help`.
-        in_link: Whether links hold it, and links and dropped pictures fill it in; of settings that
-            belong to a recipe.
-        varies: The form of its value in a variation, as in `steps 8`; None if a variation cannot
-            set it.
-        decides_noise: Whether another value changes the initial noise, so that a variation, which
-            keeps the noise, cannot set it.
-        imported: Whether it is a number in other tools' pictures: `Found` in
-            formats/importers/found.py.
-    """
-
-    name: str
+    name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
+    # `"recipe"`: part of what the picture is. `"placement"`: where it is computed. `"run"`: of the
+    # request alone.
     belongs: Literal["recipe", "placement", "run"] = "recipe"
+    # The attributes of `Request` or `Placement` that it sets; by default the one where it is
+    # declared
     fills: tuple[str, ...] = ()
+    # What the command line reads; bool is a switch. By default that of the attribute.
     value_type: type[str | int | float | bool] = str
+    # On the command line and, of texts, on the page; None leaves it to the model's card
     default: str | bool | None = None
-    low: float = 0
-    high: float = math.inf
+    low: float = 0  # The least that a number may be
+    high: float = math.inf  # The most
+    # Turns the typed text into a value; by default by its type
     read: Callable[[str], Any] | None = None
+    # Turns a value into a text for `read`; by default by its type
     write: Callable[[Any], str] | None = None
+    # Whether a blank text is a value; otherwise it leaves the setting open
     reads_blank: bool = False
+    # Turns a request's value, which may be None, into the recipe's, or refuses it. Without it the
+    # setting is not part of the recipe.
     check: Callable[[Any, ModelCard], Any] | None = None
+    # The entries of a list with a model; None where the machine decides (model, device)
     choices: Callable[[ModelCard], Sequence[str]] | None = None
-    has_auto: bool = False
+    has_auto: bool = False  # Whether a list begins with "auto", which names what the model uses
+    # The kind of control on the page; None if there is none. `"bar"` is beside Generate.
     widget: Widget | None = None
-    row: str = ""
-    is_expert: bool = False
+    row: str = ""  # Settings of one row stand side by side on the page
+    is_expert: bool = False  # Whether the page folds it away
+    # The effect of another value on a picture's bits, where `belongs` does not decide it; see
+    # `effect`
     bits: Effect | None = None
-    help: str = ""
-    metavar: str | None = None
+    help: str = ""  # Its text in `--help`; empty when it is no option
+    metavar: str | None = None  # The name of its value in `--help`
+    # Whether links hold it, and links and dropped pictures fill it in; of settings that belong to a
+    # recipe
     in_link: bool = True
+    # Whether it is a number in other tools' pictures: `Found` in formats/importers/found.py
     imported: bool = False
+    # The form of its value in a variation, as in `steps 8`; None if a variation cannot set it
     varies: re.Pattern[str] | None = None
+    # Whether another value changes the initial noise, so that a variation, which keeps the noise,
+    # cannot set it
     decides_noise: bool = False
 
     @property

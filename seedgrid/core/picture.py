@@ -34,25 +34,16 @@ PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
 class Lineage(Value):
-    """Where a picture stands in the tree of choices; not part of what it is.
+    """Where a picture stands in the tree of choices; not part of what it is."""
 
-    Attributes:
-        picture_id: This picture's own id, unguessable.
-        parent_id: The picture that was refined; None for a first grid.
-        work_id: The first round of this tree.
-        round_id: The round (one click on Generate or Refine) that made it.
-        cell: Its place in the round, from 0.
-        change: What was changed against the parent, in words: `", artsy"`.
-        created_at: UTC, ISO 8601.
-    """
-
-    picture_id: PictureId
-    parent_id: PictureId | None = None
-    work_id: PictureId
-    round_id: PictureId
-    cell: Annotated[int, Field(ge=0, le=9999)]
+    picture_id: PictureId  # This picture's own id, unguessable
+    parent_id: PictureId | None = None  # The picture that was refined; None for a first grid
+    work_id: PictureId  # The first round of this tree
+    round_id: PictureId  # The round (one click on Generate or Refine) that made it
+    cell: Annotated[int, Field(ge=0, le=9999)]  # Its place in the round, from 0
+    # What was changed against the parent, in words: `", artsy"`
     change: Annotated[str, StringConstraints(max_length=5000)] = ""
-    created_at: Annotated[str, StringConstraints(max_length=40)]
+    created_at: Annotated[str, StringConstraints(max_length=40)]  # UTC, ISO 8601
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,16 +75,13 @@ class Value(BaseModel):
 
 
 class ModelRef(Value):
-    """A model by name and by content.
+    """A model by name and by content."""
 
-    Attributes:
-        id: `"bundled"`, a hub id, or the name of a local folder or file; never a path.
-        revision: The hub's commit, or `"local"`.
-        weights_sha256: SHA-256 over the weight files and configurations, in order of their names.
-    """
-
+    # `"bundled"`, a hub id, or the name of a local folder or file; never a path
     id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    # The hub's commit, or `"local"`
     revision: Annotated[str, StringConstraints(max_length=100)] = "local"
+    # SHA-256 over the weight files and configurations, in order of their names
     weights_sha256: Digest
 
 
@@ -104,14 +101,10 @@ class Upscaler(Value):
 
 
 class NoiseShare(Value):
-    """A second seed whose noise is mixed into the first's.
+    """A second seed whose noise is mixed into the first's."""
 
-    Attributes:
-        seed: The other seed.
-        weight: How far to go from the noise so far towards this one, on the sphere; 0 … 1.
-    """
-
-    seed: Seed
+    seed: Seed  # The other seed
+    # How far to go from the noise so far towards this one, on the sphere; 0 … 1
     weight: Annotated[float, Field(gt=0, le=1)]
 
 

@@ -19,19 +19,13 @@ _YES: Final = ("1", "true", "yes", "on")
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable.
-
-    Attributes:
-        what: Its meaning, in a sentence.
-        home: The default on one's own machine; empty means none.
-        public: The default on a public page; None means the same.
-    """
+    """One environment variable."""
 
     name: str
-    what: str
+    what: str  # Its meaning, in a sentence
     _: KW_ONLY
-    home: str = ""
-    public: str | None = None
+    home: str = ""  # The default on one's own machine; empty means none
+    public: str | None = None  # The default on a public page; None means the same
 
 
 # The proxies of a Space have private addresses; loopback is not among them.

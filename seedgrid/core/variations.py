@@ -50,16 +50,11 @@ _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """What one line changes.
+    """What one line changes."""
 
-    Attributes:
-        words: Appended to the prompt; may be empty.
-        settings: Values by the names of their fields.
-        hold: The share of steps that are the parent's; None if the line does not say.
-    """
-
-    words: str
-    settings: Mapping[str, Any]
+    words: str  # Appended to the prompt; may be empty
+    settings: Mapping[str, Any]  # Values by the names of their fields
+    # The share of steps that are the parent's; None if the line does not say
     hold: float | None = None
 
     @cached_property

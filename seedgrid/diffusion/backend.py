@@ -30,28 +30,24 @@ PreviewMaker = Callable[[], tuple[Pixels, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where and how to compute: it may change bits, so it is in the passport, not in the recipe.
+    """Where and how to compute: it may change bits, so it is in the passport, not in the recipe."""
 
-    Attributes:
-        device: `"auto"` (the first of `DEVICE_KINDS` that is there), or `"cpu"`, `"cuda:1"`, …
-        threads: Threads of one operation; None is torch's own choice. The engine rounds down to a
-            power of two, which the lock needs; only verifying takes a picture's own number.
-        previews: Whether `Watch.step` is given small pictures.
-        switches: Torch's switches to set, as a passport names them, for verifying; the recipe's
-            determinism level is set after them.
-        decoder: The hub id of a tiny decoder in place of the model's own, for live pictures; empty
-            for the model's own.
-    """
-
+    # `"auto"` (the first of `DEVICE_KINDS` that is there), or `"cpu"`, `"cuda:1"`, …
     device: str = "auto"
     offload: Offload = "none"
     vae_slicing: bool = False
     vae_tiling: bool = False
     channels_last: bool = False
     attention: str = "default"
+    # Threads of one operation; None is torch's own choice. The engine rounds down to a power of
+    # two, which the lock needs; only verifying takes a picture's own number.
     threads: int | None = None
-    previews: bool = True
+    previews: bool = True  # Whether `Watch.step` is given small pictures
+    # Torch's switches to set, as a passport names them, for verifying; the recipe's determinism
+    # level is set after them
     switches: tuple[tuple[str, str], ...] = ()
+    # The hub id of a tiny decoder in place of the model's own, for live pictures; empty for the
+    # model's own
     decoder: str = ""
 
 

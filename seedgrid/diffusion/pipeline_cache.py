@@ -35,21 +35,15 @@ MAX_LOADED: Final = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """A pipeline on its device, with what is known about its model.
-
-    Attributes:
-        scheduler_config: Of the model's own scheduler, from which others are made.
-        preview: Makes small pictures of its latents.
-        loras: The files of the recipe's LoRAs, in order.
-        states: Of all files when they were read; weights may be mapped, and change with them.
-    """
+    """A pipeline on its device, with what is known about its model."""
 
     pipeline: Any
     files: ModelFiles
     device: torch.device
-    scheduler_config: dict[str, Any]
-    preview: Preview
-    loras: tuple[Path, ...]
+    scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
+    preview: Preview  # Makes small pictures of its latents
+    loras: tuple[Path, ...]  # The files of the recipe's LoRAs, in order
+    # Of all files when they were read; weights may be mapped, and change with them
     states: tuple[str, ...]
 
     @property

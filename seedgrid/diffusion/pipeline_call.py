@@ -36,19 +36,12 @@ CallContext = Callable[[Any], AbstractContextManager[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineOutput:
-    """The result of a pipeline's call.
+    """The result of a pipeline's call."""
 
-    Attributes:
-        latents: Of the last step, one row a cell.
-        images: (W, 3, height, width), 0 … 1.
-        withheld: By cell, whether the model's safety checker blackened it.
-        ways: One a picture; empty ones if they are not kept.
-    """
-
-    latents: torch.Tensor
-    images: torch.Tensor
-    withheld: Sequence[bool]
-    ways: Sequence[Way] = ()
+    latents: torch.Tensor  # Of the last step, one row a cell
+    images: torch.Tensor  # (W, 3, height, width), 0 … 1
+    withheld: Sequence[bool]  # By cell, whether the model's safety checker blackened it
+    ways: Sequence[Way] = ()  # One a picture; empty ones if they are not kept
 
 
 def paint_batch(

@@ -36,21 +36,13 @@ _LOUDER: Final = 1.0625
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Which rows of a batch are the own ones, and what the others are made of.
+    """Which rows of a batch are the own ones, and what the others are made of."""
 
-    Attributes:
-        width: W, the number of cells.
-        own: The cell of the own picture, from 0.
-        kinds: Of the neighbours, in turn.
-        pace: After so many calls of a part each neighbour changes to the next kind.
-        has_lists: Whether a list of tensors is a batch, too: one tensor a cell.
-    """
-
-    width: int
-    own: int
-    kinds: Kinds
-    pace: int = 1
-    has_lists: bool = False
+    width: int  # W, the number of cells
+    own: int  # The cell of the own picture, from 0
+    kinds: Kinds  # Of the neighbours, in turn
+    pace: int = 1  # After so many calls of a part each neighbour changes to the next kind
+    has_lists: bool = False  # Whether a list of tensors is a batch, too: one tensor a cell
 
     def is_of(self, tensor: torch.Tensor) -> bool:
         """Tell whether a tensor has rows for all cells."""

@@ -20,45 +20,32 @@ _METHOD: Final = "7"
 
 
 class Check(Value):
-    """The comparison of one part of the pipeline at one width.
-
-    Attributes:
-        holds: Whether every bit was equal.
-        differing: How many values differed, of `compared`.
-    """
+    """The comparison of one part of the pipeline at one width."""
 
     name: str
     lock_width: int
-    holds: bool
-    differing: int
+    holds: bool  # Whether every bit was equal
+    differing: int  # How many values differed, of `compared`
     compared: int
 
 
 class ProbeReport(Value):
-    """Whether a leak was found, and up to which width none was.
-
-    Attributes:
-        weights_sha256: Of the model's files, which may have been replaced since.
-        num_inference_steps: How many were run.
-        asked_width: The width of the recipe.
-        tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
-            if not even a batch of one repeats.
-        tested_at: UTC, ISO 8601.
-        remembered: It was read from the cache.
-    """
+    """Whether a leak was found, and up to which width none was."""
 
     model: str
-    weights_sha256: str = ""
+    weights_sha256: str = ""  # Of the model's files, which may have been replaced since
     dtype: str
     size: str
     scheduler: str
-    num_inference_steps: int
-    asked_width: int
+    num_inference_steps: int  # How many were run
+    asked_width: int  # The width of the recipe
+    # The greatest width, at most `asked_width`, at which no check found a leak; 0 if not even a
+    # batch of one repeats
     tested_width: int
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
-    tested_at: str
-    remembered: bool = False
+    tested_at: str  # UTC, ISO 8601
+    remembered: bool = False  # It was read from the cache
 
     @property
     def holds(self) -> bool:

@@ -44,14 +44,10 @@ class Compact:
     """Convolutions at the size of the input, whose last layer gives the pixels in between.
 
     Source: X. Wang et al. 2021, "Real-ESRGAN", arXiv:2107.10833; github.com/xinntao/Real-ESRGAN.
-
-    Attributes:
-        weights: float32, by name: `body.0.weight`, …
-        scale: How many times as wide and high the picture becomes.
     """
 
-    weights: Mapping[str, torch.Tensor]
-    scale: int
+    weights: Mapping[str, torch.Tensor]  # float32, by name: `body.0.weight`, …
+    scale: int  # How many times as wide and high the picture becomes
 
     def __call__(self, image: torch.Tensor) -> torch.Tensor:
         """Return pictures `(N, 3, H * scale, W * scale)` for `(N, 3, H, W)`, both 0 … 1."""

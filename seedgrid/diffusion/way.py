@@ -41,19 +41,14 @@ class Halted(Exception):  # noqa: N818 (a signal, not an error)
 
 @dataclass(kw_only=True)
 class Way:
-    """What was computed of one picture, on the CPU.
+    """What was computed of one picture, on the CPU."""
 
-    Attributes:
-        outputs: The scheduler's input at each call, a row of the denoiser's output.
-        latents: The scheduler's result of each call, (C, h, w), or (tokens, C).
-        form: The structure of the denoiser's output (`_form`).
-        pixels: The picture; None if it was not painted to its end.
-    """
-
+    # The scheduler's input at each call, a row of the denoiser's output
     outputs: list[torch.Tensor] = field(default_factory=list)
+    # The scheduler's result of each call, (C, h, w), or (tokens, C)
     latents: list[torch.Tensor] = field(default_factory=list)
-    form: Any = None
-    pixels: Pixels | None = None
+    form: Any = None  # The structure of the denoiser's output (`_form`)
+    pixels: Pixels | None = None  # The picture; None if it was not painted to its end
 
     @property
     def num_bytes(self) -> int:
@@ -70,17 +65,11 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Guide:
-    """The parents' ways that a call follows, and what it records.
+    """The parents' ways that a call follows, and what it records."""
 
-    Attributes:
-        ways: By the ids of the parents' recipes.
-        halt_steps: Stop after so many steps, without pictures; 0 paints all.
-        max_bytes: How much memory the recorded ways may take; beyond it none is kept.
-    """
-
-    ways: Mapping[str, Way] = field(default_factory=dict)
-    halt_steps: int = 0
-    max_bytes: float = 0
+    ways: Mapping[str, Way] = field(default_factory=dict)  # By the ids of the parents' recipes
+    halt_steps: int = 0  # Stop after so many steps, without pictures; 0 paints all
+    max_bytes: float = 0  # How much memory the recorded ways may take; beyond it none is kept
 
 
 class Steering:
@@ -93,10 +82,9 @@ class Steering:
 
     Attributes:
         order: How often the scheduler is called a step.
-        last: The latents after the last call.
     """
 
-    last: torch.Tensor
+    last: torch.Tensor  # The latents after the last call
 
     def __init__(self, cells: Sequence[Recipe], guide: Guide, *, num_pictures: int) -> None:
         self.order = 1

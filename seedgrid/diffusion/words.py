@@ -87,16 +87,12 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """One recipe's words, as its text encoders read them.
+    """One recipe's words, as its text encoders read them."""
 
-    Attributes:
-        texts: By the prefix of the arguments' names, "" and "negative_", what `encode_prompt` made
-            of the text: embeddings (tokens, width), and a mask (tokens,) where the family has one.
-        lengths: How many blocks of tokens each text fills.
-    """
-
+    # By the prefix of the arguments' names, "" and "negative_", what `encode_prompt` made of the
+    # text: embeddings (tokens, width), and a mask (tokens,) where the family has one
     texts: Mapping[str, tuple[torch.Tensor, ...]]
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...]  # How many blocks of tokens each text fills
 
 
 def read_alone(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[Words]:

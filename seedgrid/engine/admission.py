@@ -10,16 +10,11 @@ from seedgrid.core.errors import InputError, RunError
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Bounds for strangers, in seconds as estimated by `core/speeds.py`; None is no bound.
+    """Bounds for strangers, in seconds as estimated by `core/speeds.py`; None is no bound."""
 
-    Attributes:
-        queue_s: Of everything that waits or runs.
-        run_s: Of one request.
-        runs_per_address: How many runs one address may have waiting or running, for all visitors.
-    """
-
-    queue_s: float | None = None
-    run_s: float | None = None
+    queue_s: float | None = None  # Of everything that waits or runs
+    run_s: float | None = None  # Of one request
+    # How many runs one address may have waiting or running, for all visitors
     runs_per_address: int | None = None
 
 
@@ -28,30 +23,19 @@ UNBOUNDED: Final = Bounds()
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Who sends a request.
+    """Who sends a request."""
 
-    Attributes:
-        owner: Owners take turns: a browser session, for example, by an id of its own.
-        address: As the server saw it; empty for one's own machine.
-    """
-
-    owner: str
-    address: str = ""
+    owner: str  # Owners take turns: a browser session, for example, by an id of its own
+    address: str = ""  # As the server saw it; empty for one's own machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What an engine has to do.
+    """What an engine has to do."""
 
-    Attributes:
-        num_waiting: Runs and tasks that wait or go on.
-        left_s: Their remaining time, as estimated.
-        is_lost: Its painter hung or died: the process should be started anew.
-    """
-
-    num_waiting: int
-    left_s: float
-    is_lost: bool
+    num_waiting: int  # Runs and tasks that wait or go on
+    left_s: float  # Their remaining time, as estimated
+    is_lost: bool  # Its painter hung or died: the process should be started anew
 
 
 def admit(

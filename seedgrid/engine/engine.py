@@ -37,15 +37,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Warmth:
-    """The state of loading a model ahead of need.
-
-    Attributes:
-        model: Which one; empty when cold.
-        error: Why it failed; the next run tries again and fails with the same words.
-    """
+    """The state of loading a model ahead of need."""
 
     state: Literal["cold", "loading", "ready", "failed"] = "cold"
-    model: str = ""
+    model: str = ""  # Which one; empty when cold
+    # Why it failed; the next run tries again and fails with the same words
     error: SeedGridError | None = None
 
 

@@ -70,16 +70,11 @@ class Painted:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """Pictures of a run that need no painting, by cell, all computed under one passport.
-
-    Attributes:
-        entries: In the run's library.
-        painted: Painted live for the run's owner.
-    """
+    """Pictures of a run that need no painting, by cell, all computed under one passport."""
 
     passport: Passport
-    entries: Mapping[int, Entry]
-    painted: Mapping[int, Pixels]
+    entries: Mapping[int, Entry]  # In the run's library
+    painted: Mapping[int, Pixels]  # Painted live for the run's owner
 
     @property
     def cells(self) -> set[int]:

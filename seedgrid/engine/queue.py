@@ -27,17 +27,13 @@ _CHECK_S: Final = 0.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
-    """A function that a painter's thread calls with its backend, between two batches.
-
-    Attributes:
-        recipes: What it will paint, for the estimate of its time.
-        context: The caller's context variables, in which the function is called.
-    """
+    """A function that a painter's thread calls with its backend, between two batches."""
 
     function: Callable[[Backend], Any]
     asker: Asker
-    recipes: tuple[Recipe, ...] = ()
+    recipes: tuple[Recipe, ...] = ()  # What it will paint, for the estimate of its time
     future: Future[Any] = field(default_factory=Future)
+    # The caller's context variables, in which the function is called
     context: Context = field(default_factory=copy_context)
 
     @property

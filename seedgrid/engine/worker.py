@@ -35,19 +35,12 @@ _LONG: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long a painter may give no sign of life: no step, no tile, no loaded part.
+    """How long a painter may give no sign of life: no step, no tile, no loaded part."""
 
-    Attributes:
-        stop_s: After Stop, on top of the estimate of its batch.
-        silence_s: At any time; for a task ten times its estimate is added.
-        close_s: How long closing waits for it.
-        check_s: Between two checks.
-    """
-
-    stop_s: float = 60.0
-    silence_s: float = 1800.0
-    close_s: float = 2.0
-    check_s: float = 0.5
+    stop_s: float = 60.0  # After Stop, on top of the estimate of its batch
+    silence_s: float = 1800.0  # At any time; for a task ten times its estimate is added
+    close_s: float = 2.0  # How long closing waits for it
+    check_s: float = 0.5  # Between two checks
 
 
 @dataclass(frozen=True, kw_only=True)

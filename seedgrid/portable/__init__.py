@@ -59,14 +59,11 @@ def native() -> AbstractContextManager[None]:
 
 
 class PortableTrial(Value):
-    """Portable arithmetic on one machine.
+    """Portable arithmetic on one machine."""
 
-    Attributes:
-        wrong: The operations whose bits are not those of the definition; if any, it is refused.
-        times: How many times as long as torch's own arithmetic it takes.
-    """
-
+    # The operations whose bits are not those of the definition; if any, it is refused
     wrong: tuple[str, ...]
+    # How many times as long as torch's own arithmetic it takes
     times: Annotated[float, Field(gt=0)]
 
 

@@ -80,19 +80,15 @@ class Ready:
     Each input channel is multiplied by a power of two that its weights give, and the weights are
     divided by it: both exact. What a channel contributes is then what its magnitude says, so one
     loud channel with quiet weights does not coarsen the grid of all others.
-
-    Attributes:
-        balance: float32 powers of two, shape (groups, inputs), by which inputs are multiplied.
-        matrix: float64, shape (groups, outputs, inputs, taps), rounded while divided by the
-            balance; a prepared one may be `compact`, or hold the balance again.
-        steps: float64, shape (groups, outputs): of each output's grid.
-        is_transformed: Whether `matrix` is Winograd's, shape (16, inputs, outputs).
     """
 
+    # float32 powers of two, shape (groups, inputs), by which inputs are multiplied
     balance: torch.Tensor
+    # float64, shape (groups, outputs, inputs, taps), rounded while divided by the balance; a
+    # prepared one may be `compact`, or hold the balance again
     matrix: torch.Tensor
-    steps: torch.Tensor
-    is_transformed: bool = False
+    steps: torch.Tensor  # float64, shape (groups, outputs): of each output's grid
+    is_transformed: bool = False  # Whether `matrix` is Winograd's, shape (16, inputs, outputs)
 
 
 def make_ready(weights: torch.Tensor) -> Ready:

@@ -49,15 +49,10 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True)
 class Maps:
-    """Feature maps that are rounded to their grids a piece at a time, in the processor's cache.
+    """Feature maps that are rounded to their grids a piece at a time, in the processor's cache."""
 
-    Attributes:
-        numbers: float32, shape (n, c, h, w), contiguous.
-        anchors: Of their grids, shape (n, c, 1, 1).
-    """
-
-    numbers: torch.Tensor
-    anchors: torch.Tensor
+    numbers: torch.Tensor  # float32, shape (n, c, h, w), contiguous
+    anchors: torch.Tensor  # Of their grids, shape (n, c, 1, 1)
 
     def channels(self, some: slice) -> Maps:
         """Return some of the channels."""

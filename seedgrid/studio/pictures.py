@@ -39,33 +39,20 @@ _ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run; a missing one means the studio's default.
+    """Options of a run; a missing one means the studio's default."""
 
-    Attributes:
-        owner: Whose run it is; owners take turns. On the page each visitor is one.
-        address: The owner's network address, as the server sees it.
-        library: Where the pictures go, and where their parents are.
-        placement: Where to compute.
-        fresh: Compute pictures that the library already has, too.
-        live: It follows the typing and is not saved; see `Engine.submit`.
-    """
-
-    owner: str
-    address: str
-    library: Library
-    placement: Placement
-    fresh: bool
-    live: bool
+    owner: str  # Whose run it is; owners take turns. On the page each visitor is one.
+    address: str  # The owner's network address, as the server sees it
+    library: Library  # Where the pictures go, and where their parents are
+    placement: Placement  # Where to compute
+    fresh: bool  # Compute pictures that the library already has, too
+    live: bool  # It follows the typing and is not saved; see `Engine.submit`
 
 
 class Pictures(tuple[Entry, ...]):
-    """The pictures of one round, in the order of their cells.
+    """The pictures of one round, in the order of their cells."""
 
-    Attributes:
-        notices: Of the run.
-    """
-
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # Of the run
 
     def __repr__(self) -> str:
         return f"Pictures({', '.join(f'seed {p.seed}: {p.prompt!r}' for p in self)})"

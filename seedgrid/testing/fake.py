@@ -53,17 +53,11 @@ FAKE_CARD: Final = ModelCard(
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """An error in one call of `paint`.
+    """An error in one call of `paint`."""
 
-    Attributes:
-        step: From 1; a step beyond the last one means after it.
-        error: The error to raise; by default `picture_nan`.
-        cell: The only picture of the batch that fails; None means all.
-    """
-
-    step: int = 1
-    error: BaseException | None = None
-    cell: int | None = None
+    step: int = 1  # From 1; a step beyond the last one means after it
+    error: BaseException | None = None  # The error to raise; by default `picture_nan`
+    cell: int | None = None  # The only picture of the batch that fails; None means all
 
 
 @dataclass(frozen=True, kw_only=True)

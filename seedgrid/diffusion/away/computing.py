@@ -43,16 +43,12 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What is computed elsewhere.
-
-    Attributes:
-        paint: False only loads the model and returns the passport.
-        starts: The folders with the pictures and masks that recipes name.
-    """
+    """What is computed elsewhere."""
 
     recipes: tuple[Recipe, ...]
     placement: Placement
-    paint: bool
+    paint: bool  # False only loads the model and returns the passport
+    # The folders with the pictures and masks that recipes name
     starts: tuple[Path, ...] = field(default_factory=starts.places)
 
     def ends_with(self, message: Message) -> bool:

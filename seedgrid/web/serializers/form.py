@@ -47,22 +47,16 @@ class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
-    """The settings of a round that starts from the picked picture, and of its placement.
+    """The settings of a round that starts from the picked picture, and of its placement."""
 
-    Attributes:
-        vary: The variations to append to its prompt.
-        upscaler: The name of the network for a large final; empty for the model itself.
-        hold: The share of the steps that are the picture's own, in a refinement.
-        only: A mask of what may change, white on black: a PNG in base64; empty for all.
-        feather: Over how many pixels, inside the mask's edge, new and old are mixed.
-        also: Other pictures to refine in the same round, a row of variations each.
-    """
-
+    # The variations to append to its prompt
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
-    upscaler: str = ""
-    hold: float = 0.0
-    only: str = ""
+    upscaler: str = ""  # The name of the network for a large final; empty for the model itself
+    hold: float = 0.0  # The share of the steps that are the picture's own, in a refinement
+    only: str = ""  # A mask of what may change, white on black: a PNG in base64; empty for all
+    # Over how many pixels, inside the mask's edge, new and old are mixed
     feather: int | None = None
+    # Other pictures to refine in the same round, a row of variations each
     also: Annotated[tuple[PictureId, ...], Described(max_length=MAX_SEEDS_AT_ONCE)] = ()
 
 

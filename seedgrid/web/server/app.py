@@ -42,19 +42,12 @@ from seedgrid.web.texts import choose_language
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """How the page is served.
+    """How the page is served."""
 
-    Attributes:
-        uploads: The folder of programs' uploads, and of copies for them.
-        bounds: Of uploads.
-        language: The page's language; None leaves it to the browser.
-        host: The name under which it listens; None on a Space, behind a proxy.
-    """
-
-    uploads: Path
-    bounds: UploadBounds = field(default_factory=UploadBounds)
-    language: str | None = None
-    host: str | None = None
+    uploads: Path  # The folder of programs' uploads, and of copies for them
+    bounds: UploadBounds = field(default_factory=UploadBounds)  # Of uploads
+    language: str | None = None  # The page's language; None leaves it to the browser
+    host: str | None = None  # The name under which it listens; None on a Space, behind a proxy
 
 
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types

@@ -128,20 +128,14 @@ async def steps_of(
 
 @dataclass(frozen=True, kw_only=True)
 class FileWorkBounds:
-    """Bounds of strangers' work with files; None bounds nothing, as on one's own machine.
+    """Bounds of strangers' work with files; None bounds nothing, as on one's own machine."""
 
-    Attributes:
-        address: How many tasks one address may have at once; `together`, all of them.
-        window_s: How many seconds of work one address may have in ten minutes.
-        download_bytes: The size of the pictures in one download.
-        dropped: Pictures that are imported at once.
-    """
-
+    # How many tasks one address may have at once; `together`, all of them
     address: int | None = None
     together: int | None = None
-    window_s: float | None = None
-    download_bytes: float | None = None
-    dropped: int | None = None
+    window_s: float | None = None  # How many seconds of work one address may have in ten minutes
+    download_bytes: float | None = None  # The size of the pictures in one download
+    dropped: int | None = None  # Pictures that are imported at once
 
 
 class FileWork:

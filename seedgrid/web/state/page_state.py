@@ -83,24 +83,16 @@ def read_page_state(kept: object) -> PageState:
 
 @dataclass(frozen=True, kw_only=True)
 class PageUpdate:
-    """The parts of the page that change; None leaves a part as it is.
+    """The parts of the page that change; None leaves a part as it is."""
 
-    Attributes:
-        state: The new page state, for callers in this process; the browser gets it as `place`.
-        keyed: Whether addresses must name the visitor, since the browser keeps no cookie.
-        offer: The options of the settings with a model.
-        fields: Values for the fields, by name, of a dropped picture or a link.
-        advice: Notices at fields, before anything is painted.
-        queue: The visitor's other runs.
-        live: The answer to a live request, by its number; or how long four pictures take.
-    """
-
+    # The new page state, for callers in this process; the browser gets it as `place`
     state: PageState | None = None
+    # Whether addresses must name the visitor, since the browser keeps no cookie
     keyed: bool | None = None
-    offer: Json | None = None
+    offer: Json | None = None  # The options of the settings with a model
     place: Json | None = None
-    fields: Json | None = None
-    advice: list[Json] | None = None
+    fields: Json | None = None  # Values for the fields, by name, of a dropped picture or a link
+    advice: list[Json] | None = None  # Notices at fields, before anything is painted
     stage: Json | None = None
     status: Json | None = None
     rail: Json | None = None
@@ -108,8 +100,9 @@ class PageUpdate:
     library: Json | None = None
     verdict: Json | None = None
     portable: Json | None = None
+    # The answer to a live request, by its number; or how long four pictures take
     live: Json | None = None
-    queue: list[Json] | None = None
+    queue: list[Json] | None = None  # The visitor's other runs
 
     def parts(self) -> dict[str, Any]:
         """Return the parts that change, by name."""
