@@ -34,21 +34,13 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The contents of IHDR.
+    """The contents of IHDR."""
 
-    Attributes:
-        width: In pixels.
-        height: In pixels.
-        bit_depth: Of each number.
-        colour_type: 2 is RGB.
-        is_interlaced: Whether the rows come in seven passes.
-    """
-
-    width: int
-    height: int
-    bit_depth: int
-    colour_type: int
-    is_interlaced: bool
+    width: int  # In pixels
+    height: int  # In pixels
+    bit_depth: int  # Of each number
+    colour_type: int  # 2 is RGB
+    is_interlaced: bool  # Whether the rows come in seven passes
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:

@@ -46,17 +46,7 @@ _INT8_SHARE: Final = 0.55
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One model on this machine.
-
-    Attributes:
-        licence: From its card; empty if unknown.
-        width: Of its native size in pixels, with `height`; 0 if it cannot be read.
-        formats: The number formats of its weights, the most common first.
-        needs: Approximate memory in bytes by number format, this machine's default first.
-        is_tested: Whether SeedGrid's tests paint with its family.
-        deletable: Whether `download.delete` may delete it.
-        weights_sha256: Its digest, if it was computed before.
-    """
+    """One model on this machine."""
 
     id: str
     revision: str
@@ -64,14 +54,15 @@ class Item:
     path: Path
     num_bytes: int
     family: str = ""
-    licence: str = ""
-    width: int = 0
+    licence: str = ""  # From its card; empty if unknown
+    width: int = 0  # Of its native size in pixels, with `height`; 0 if it cannot be read
     height: int = 0
-    formats: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()  # The number formats of its weights, the most common first
+    # Approximate memory in bytes by number format, this machine's default first
     needs: Mapping[str, int] = field(default_factory=dict)
-    is_tested: bool = True
-    deletable: bool = False
-    weights_sha256: str | None = None
+    is_tested: bool = True  # Whether SeedGrid's tests paint with its family
+    deletable: bool = False  # Whether `download.delete` may delete it
+    weights_sha256: str | None = None  # Its digest, if it was computed before
     problem: ModelError | None = None
 
     @property
@@ -81,12 +72,7 @@ class Item:
 
 
 class FirstModel(BaseModel):
-    """A recommended model of a family; `first_models.json` names the sources of its figures.
-
-    Attributes:
-        use: Its strength: speed, text in pictures, little memory, many LoRAs; `"live"` for a tiny
-            decoder.
-    """
+    """A recommended model of a family; `first_models.json` names the sources of its figures."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -98,6 +84,7 @@ class FirstModel(BaseModel):
     download_gb: float
     memory_gb: float
     size: str
+    # Its strength: speed, text in pictures, little memory, many LoRAs; `"live"` for a tiny decoder
     use: Literal["fast", "text", "small", "loras", "live", ""] = ""
 
     @property

@@ -61,19 +61,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """The state of a download.
-
-    Attributes:
-        num_bytes: Downloaded bytes of `total`.
-        total: 0 until the hub has answered.
-        left_s: Estimated seconds until it is done; None if unknown.
-    """
+    """The state of a download."""
 
     id: str
     state: State
-    num_bytes: int = 0
-    total: int = 0
-    left_s: float | None = None
+    num_bytes: int = 0  # Downloaded bytes of `total`
+    total: int = 0  # 0 until the hub has answered
+    left_s: float | None = None  # Estimated seconds until it is done; None if unknown
     error: SeedGridError | None = None
 
     @property

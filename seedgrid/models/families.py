@@ -40,72 +40,55 @@ Configs = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One pipeline class. Attributes that are read from the source: see `PipelineSource`.
-
-    Attributes:
-        denoiser: The component that is run at every step.
-        patch: The denoiser's patch size in latent pixels, if its configuration has none.
-        base_multiple: The multiple in pixels that the pipeline itself requires of a size.
-        default_latent: Side of the default size in latent pixels, if no configuration has one.
-        zeroes_empty_negative: Whether no negative prompt differs from an empty one, so that recipes
-            with and without one must not share a call.
-        has_weights: Whether its text encoders are all CLIP, with one embedding a token, so that
-            words can be weighted (`diffusion/words.py`).
-        from_start: The image-to-image pipeline in diffusers' own table; empty if there is none.
-        sizes_start: Whether that pipeline takes a size; others use the picture's.
-        bins: Sample sizes for which the pipeline has a table of aspect ratios.
-        may_lack: Optional components, for example SD3's T5.
-        one_step_foresees: Whether a single step uses the scheduler's predicted picture.
-        fragile: Only the same hardware and versions reproduce it.
-        guidance: The name of the guidance scale in its call; empty if it has none.
-        alone: The results of its `encode_prompt`, by their names in the call, where prompts must be
-            encoded one by one because a longer neighbour would change them
-            (`diffusion/words.py`). The second, if any, is the mask.
-        word_block: Prompts with the same number of blocks of so many tokens may share a call.
-        lists_words: Whether its call takes the embeddings as a list, one for each picture.
-        mixes_noise: Whether the noise of several seeds can be mixed.
-        told_apart: Prompts that match this pattern share no call with prompts that do not.
-        default_px: Side of the default size in pixels, if no configuration has one.
-        bins_by_default: Whether it replaces a size by one of a table unless that is turned off.
-        cleans: Whether it cleans prompts unless that is turned off.
-        fixed_size: Whether it paints only its default size.
-        lock_width: The default; 1 if its denoiser mixes the pictures of a batch.
-        is_tested: Whether SeedGrid's tests paint with a small pipeline of it.
-    """
+    """One pipeline class. Attributes that are read from the source: see `PipelineSource`."""
 
     pipeline: str
     sampling: Sampling = "noise"
-    denoiser: Literal["unet", "transformer"] = "unet"
+    denoiser: Literal["unet", "transformer"] = "unet"  # The component that is run at every step
     has_prompt: bool = True
     has_negative_prompt: bool = True
+    # The name of the guidance scale in its call; empty if it has none
     guidance: str = "guidance_scale"
     num_inference_steps: int = 25
     guidance_scale: float = 7.5
-    patch: int = 1
-    base_multiple: int = 8
+    patch: int = 1  # The denoiser's patch size in latent pixels, if its configuration has none
+    base_multiple: int = 8  # The multiple in pixels that the pipeline itself requires of a size
+    # Side of the default size in latent pixels, if no configuration has one
     default_latent: int | None = None
-    default_px: int | None = None
+    default_px: int | None = None  # Side of the default size in pixels, if no configuration has one
+    # Whether no negative prompt differs from an empty one, so that recipes with and without one
+    # must not share a call
     zeroes_empty_negative: bool = False
+    # Whether its text encoders are all CLIP, with one embedding a token, so that words can be
+    # weighted (`diffusion/words.py`)
     has_weights: bool = False
+    # The image-to-image pipeline in diffusers' own table; empty if there is none
     from_start: str = ""
-    sizes_start: bool = False
-    bins: tuple[int, ...] = ()
-    may_lack: tuple[str, ...] = ()
-    one_step_foresees: bool = False
-    fragile: bool = False
+    sizes_start: bool = False  # Whether that pipeline takes a size; others use the picture's
+    bins: tuple[int, ...] = ()  # Sample sizes for which the pipeline has a table of aspect ratios
+    may_lack: tuple[str, ...] = ()  # Optional components, for example SD3's T5
+    one_step_foresees: bool = False  # Whether a single step uses the scheduler's predicted picture
+    fragile: bool = False  # Only the same hardware and versions reproduce it
+    # The results of its `encode_prompt`, by their names in the call, where prompts must be encoded
+    # one by one because a longer neighbour would change them (`diffusion/words.py`). The second, if
+    # any, is the mask.
     alone: tuple[str, ...] = ()
+    # Prompts with the same number of blocks of so many tokens may share a call
     word_block: int = 128
+    # Whether its call takes the embeddings as a list, one for each picture
     lists_words: bool = False
     own_solver: bool = False
-    mixes_noise: bool = True
+    mixes_noise: bool = True  # Whether the noise of several seeds can be mixed
+    # Prompts that match this pattern share no call with prompts that do not
     told_apart: re.Pattern[str] | None = None
     tells_shift: bool = False
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Whether it replaces a size by one of a table unless that is turned off
     bins_by_default: bool = False
-    cleans: bool = False
-    fixed_size: bool = False
-    lock_width: int = LOCK_WIDTH
-    is_tested: bool = False
+    cleans: bool = False  # Whether it cleans prompts unless that is turned off
+    fixed_size: bool = False  # Whether it paints only its default size
+    lock_width: int = LOCK_WIDTH  # The default; 1 if its denoiser mixes the pictures of a batch
+    is_tested: bool = False  # Whether SeedGrid's tests paint with a small pipeline of it
 
     @property
     def strength_shortens(self) -> bool:

@@ -48,27 +48,19 @@ VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFiles:
-    """A model in a folder of the diffusers layout, checked.
-
-    Attributes:
-        variant: The variant in the file names (`fp16`); None for the plain files.
-        files: All files that are loaded, by name within the folder.
-        quantiser: The library of `QUANTISERS` that reads the weights; empty for plain ones.
-        checkpoint: The single file with all weights, if they are not in the folder.
-        is_distilled: Whether its index says that it is distilled for few steps.
-        absent: Optional components that it lacks, which diffusers must be told.
-    """
+    """A model in a folder of the diffusers layout, checked."""
 
     folder: Path
     family: Family
     configs: Configs
-    variant: str | None
-    files: dict[str, Path]
+    variant: str | None  # The variant in the file names (`fp16`); None for the plain files
+    files: dict[str, Path]  # All files that are loaded, by name within the folder
     num_parameters: int
+    # The single file with all weights, if they are not in the folder
     checkpoint: Path | None = None
-    absent: tuple[str, ...] = ()
-    is_distilled: bool = False
-    quantiser: str = ""
+    absent: tuple[str, ...] = ()  # Optional components that it lacks, which diffusers must be told
+    is_distilled: bool = False  # Whether its index says that it is distilled for few steps
+    quantiser: str = ""  # The library of `QUANTISERS` that reads the weights; empty for plain ones
 
     def weights_bytes(self, dtype: DType) -> int:
         """Return about how many bytes the weights take in a number format."""

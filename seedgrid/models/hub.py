@@ -44,38 +44,24 @@ _MAX_INDEX_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class HubFile:
-    """One file of a repository.
+    """One file of a repository."""
 
-    Attributes:
-        name: With its folder.
-        size: In bytes.
-        digest: The SHA-256 of its content; for a small file its git SHA-1.
-    """
-
-    name: str
-    size: int
-    digest: str
+    name: str  # With its folder
+    size: int  # In bytes
+    digest: str  # The SHA-256 of its content; for a small file its git SHA-1
 
 
 @dataclass(frozen=True, kw_only=True)
 class HubModel:
-    """The files of a model that are downloaded.
-
-    Attributes:
-        asked: The requested branch, tag or commit.
-        revision: The commit it stands for now.
-        licence: From the model's card; empty if it names none.
-        lora: The LoRA's name; empty for a whole model.
-        words: A LoRA's trigger words, from its card.
-    """
+    """The files of a model that are downloaded."""
 
     id: str
-    asked: str
-    revision: str
+    asked: str  # The requested branch, tag or commit
+    revision: str  # The commit it stands for now
     files: tuple[HubFile, ...]
-    licence: str = ""
-    lora: str = ""
-    words: str = ""
+    licence: str = ""  # From the model's card; empty if it names none
+    lora: str = ""  # The LoRA's name; empty for a whole model
+    words: str = ""  # A LoRA's trigger words, from its card
 
     @property
     def num_bytes(self) -> int:

@@ -37,23 +37,16 @@ _MAX_CHARACTERS: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class LoraItem:
-    """One LoRA on this machine.
+    """One LoRA on this machine."""
 
-    Attributes:
-        id: Its name in recipes and prompts.
-        hub_id: Of its download; empty if it was not downloaded.
-        licence: From its card on the hub.
-        made_for: The base model, from its metadata; empty if unknown.
-        words: Its trigger words, else the most frequent tags of its training pictures.
-    """
-
-    id: str
+    id: str  # Its name in recipes and prompts
     path: Path
     num_bytes: int
-    hub_id: str
-    made_for: str
+    hub_id: str  # Of its download; empty if it was not downloaded
+    made_for: str  # The base model, from its metadata; empty if unknown
+    # Its trigger words, else the most frequent tags of its training pictures
     words: tuple[str, ...]
-    licence: str
+    licence: str  # From its card on the hub
     deletable: bool
 
 

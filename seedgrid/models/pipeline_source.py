@@ -22,27 +22,18 @@ _SETS_SIGMAS: Final = re.compile(r"^\s+sigmas = ", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineSource:
-    """One pipeline class.
+    """One pipeline class."""
 
-    Attributes:
-        parameters: Of `__call__`, with their defaults; None if the default is no literal.
-        required: Parameters without a default.
-        components: Of `__init__`, with the names of their possible classes.
-        outputs: The fields that the call returns: `images`, `frames`, `audios`.
-        default_sample_size: Set by `__init__`, in latent pixels.
-        own_solver: Whether it passes noise levels, which only its own scheduler takes.
-        mixes_noise: Whether it draws its noise in `prepare_latents`.
-        tells_shift: Whether it passes a shift, which other schedulers refuse with some models.
-    """
-
+    # Of `__call__`, with their defaults; None if the default is no literal
     parameters: Mapping[str, Any]
-    required: tuple[str, ...]
+    required: tuple[str, ...]  # Parameters without a default
+    # Of `__init__`, with the names of their possible classes
     components: Mapping[str, tuple[str, ...]]
-    outputs: frozenset[str]
-    default_sample_size: int | None
-    own_solver: bool
-    mixes_noise: bool
-    tells_shift: bool
+    outputs: frozenset[str]  # The fields that the call returns: `images`, `frames`, `audios`
+    default_sample_size: int | None  # Set by `__init__`, in latent pixels
+    own_solver: bool  # Whether it passes noise levels, which only its own scheduler takes
+    mixes_noise: bool  # Whether it draws its noise in `prepare_latents`
+    tells_shift: bool  # Whether it passes a shift, which other schedulers refuse with some models
 
 
 @cache

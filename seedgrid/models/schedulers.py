@@ -24,23 +24,17 @@ from seedgrid.models.families import Family, Sampling
 
 @dataclass(frozen=True)
 class Scheduler:
-    """One scheduler of the table.
-
-    Attributes:
-        scheduler_class: The class in diffusers.
-        changes: Settings that replace those of the model's scheduler configuration.
-        samplings: Of the families that it fits.
-        max_steps: The maximum number of steps, if less than the model's schedule has.
-        variance_exploding: True when its latents grow with the noise level, as in k-diffusion;
-            previews need to know.
-    """
+    """One scheduler of the table."""
 
     name: str
-    scheduler_class: str
+    scheduler_class: str  # The class in diffusers
+    # Settings that replace those of the model's scheduler configuration
     changes: Mapping[str, Any] = field(default_factory=dict)
     _: KW_ONLY
-    samplings: tuple[Sampling, ...] = ("noise",)
+    samplings: tuple[Sampling, ...] = ("noise",)  # Of the families that it fits
+    # The maximum number of steps, if less than the model's schedule has
     max_steps: int | None = None
+    # True when its latents grow with the noise level, as in k-diffusion; previews need to know
     variance_exploding: bool = False
 
 

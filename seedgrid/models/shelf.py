@@ -36,19 +36,13 @@ LORAS: Final = "loras"
 
 @dataclass(frozen=True, kw_only=True)
 class Shelf:
-    """The .safetensors files of one kind.
+    """The .safetensors files of one kind."""
 
-    Attributes:
-        kind: Prefix of the errors `KIND_missing`, `KIND_damaged` and `KIND_changed`, and of the
-            cache's key.
-        folders: Returns the folders of such files.
-        fits: Tells by a file's header whether it is of this kind.
-    """
-
+    # Prefix of the errors `KIND_missing`, `KIND_damaged` and `KIND_changed`, and of the cache's key
     kind: str
     field: str
-    folders: Callable[[], Iterable[Path]]
-    fits: Callable[[Mapping[str, Any]], bool]
+    folders: Callable[[], Iterable[Path]]  # Returns the folders of such files
+    fits: Callable[[Mapping[str, Any]], bool]  # Tells by a file's header whether it is of this kind
 
     def find(self, name: str) -> Path:
         """Return the file of a name; paths are not read.

@@ -9,23 +9,7 @@ from seedgrid.core.errors import Notice, PictureError
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A file's settings, unchecked; numbers have the names of their fields (core/fields.py).
-
-    Attributes:
-        sampler: The tool's name for it.
-        schedule: The tool's name for the noise schedule, `"karras"` for example.
-        model: The tool's name for it.
-        mix: Seeds whose noise was mixed in, in order, with their weights.
-        is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
-        extras: Settings that SeedGrid does not have, by the tool's names.
-        loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of LoRAs in the prompt.
-        weights: Whether the prompt has weights that SeedGrid understands.
-        has_other_weights: Whether it has weights or edits that SeedGrid does not understand.
-        has_second_pass: Whether a second pass enlarged it.
-        begins_from_picture: Whether it was made with image-to-image.
-        reasons: Further notices.
-    """
+    """A file's settings, unchecked; numbers have the names of their fields (core/fields.py)."""
 
     tool: str
     prompt: object = ""
@@ -35,19 +19,21 @@ class Found:
     height: object = None
     steps: object = None
     guidance: object = None
-    sampler: str = ""
-    schedule: str = ""
-    model: str = ""
+    sampler: str = ""  # The tool's name for it
+    schedule: str = ""  # The tool's name for the noise schedule, `"karras"` for example
+    model: str = ""  # The tool's name for it
+    # Seeds whose noise was mixed in, in order, with their weights
     mix: tuple[tuple[object, object], ...] = ()
-    is_cpu_noise: bool = False
-    extras: tuple[str, ...] = ()
-    loras: tuple[str, ...] = ()
-    lora_tags: tuple[tuple[str, str], ...] = ()
-    weights: bool = False
+    is_cpu_noise: bool = False  # Whether the tool drew the first noise on the CPU, as SeedGrid does
+    extras: tuple[str, ...] = ()  # Settings that SeedGrid does not have, by the tool's names
+    loras: tuple[str, ...] = ()  # Names of low-rank adaptations
+    lora_tags: tuple[tuple[str, str], ...] = ()  # Names and scales of LoRAs in the prompt
+    weights: bool = False  # Whether the prompt has weights that SeedGrid understands
+    # Whether it has weights or edits that SeedGrid does not understand
     has_other_weights: bool = False
-    has_second_pass: bool = False
-    begins_from_picture: bool = False
-    reasons: tuple[Notice, ...] = ()
+    has_second_pass: bool = False  # Whether a second pass enlarged it
+    begins_from_picture: bool = False  # Whether it was made with image-to-image
+    reasons: tuple[Notice, ...] = ()  # Further notices
 
 
 def read_object(text: str) -> dict[str, Any]:

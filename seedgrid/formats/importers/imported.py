@@ -46,20 +46,13 @@ _MAX_NAME: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A request from another tool's picture.
-
-    Attributes:
-        request: Settings that the file lacks are left open.
-        reasons: What cannot be imported, one notice each.
-        loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of LoRAs in the prompt.
-    """
+    """A request from another tool's picture."""
 
     tool: str
-    request: Request
-    reasons: tuple[Notice, ...] = ()
-    loras: tuple[str, ...] = ()
-    lora_tags: tuple[tuple[str, str], ...] = ()
+    request: Request  # Settings that the file lacks are left open
+    reasons: tuple[Notice, ...] = ()  # What cannot be imported, one notice each
+    loras: tuple[str, ...] = ()  # Names of low-rank adaptations
+    lora_tags: tuple[tuple[str, str], ...] = ()  # Names and scales of LoRAs in the prompt
 
     @property
     def notice(self) -> Notice:
