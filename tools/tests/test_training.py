@@ -243,7 +243,7 @@ def _lesson(has_words: list[bool]) -> object:
 
 def test_a_line_that_is_missing_costs_more_than_one_that_stands_beside_its_place() -> None:
     """Within two pixels a line is a line; the loss of edges forgives what the measure forgives."""
-    from tools.training.decoder import edges_near
+    from tools.training.losses import edges_near
 
     def line(column: int | None) -> torch.Tensor:
         picture = torch.ones(1, 3, 48, 48)
@@ -320,16 +320,17 @@ def test_the_hand_written_encoder_equals_the_linear_map() -> None:
 
 
 def test_blurred_edges_cost_more_than_edges_a_pixel_aside() -> None:
-    """A crisp edge one pixel aside costs the finals' network little, a smudge much."""
+    """A crisp edge one pixel aside costs finals and decoder little, a smudge much."""
     from torch.nn.functional import avg_pool2d
 
-    from tools.training.enlarger import edge_loss
+    from tools.training.losses import edge_loss, picture_loss
 
     drawn = torch.ones(1, 3, 64, 64)
     drawn[..., 16:48, 16:48] = 0.6
     aside, blurred = drawn.roll(1, -1), avg_pool2d(drawn, 15, 1, 7, count_include_pad=False)
     assert edge_loss(drawn, drawn) < 0.01
     assert edge_loss(aside, drawn) < 0.1 < 0.3 < edge_loss(blurred, drawn)
+    assert picture_loss(2 * aside - 1, 2 * drawn - 1) < picture_loss(2 * blurred - 1, 2 * drawn - 1)
 
 
 def test_the_whole_training_runs_and_goes_on_where_it_stood(

@@ -14,23 +14,19 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import load_file
-from torch.nn import functional
 from tqdm import tqdm
 
 from tools.training.autoencoder import build_autoencoder
 from tools.training.checkpoints import note, part, save_checkpoint
 from tools.training.dataset import draw_many, latent_map
+from tools.training.losses import picture_loss, psnr
 from tools.training.made import Maker
-from tools.training.optimizer import MuonAdam, matrix_names, rate_share
+from tools.training.optimizer import MuonAdam, autocast, matrix_names, rate_share
 from tools.training.places import work_dir
 
 CROP = 8
-GREY = (0.299, 0.587, 0.114)
 EMA_DECAY = 0.998
 SAVE_EVERY_S = 120
-EDGE_WEIGHT = 1.0
-FAINT_EDGE = 85.0
-"""A slope of grey values that `fidelity.py` may just take for an edge: half of one, here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,41 +69,6 @@ def crops(
             top, left, size = row * 16, column * 16, CROP * 16
             large.append(pictures[index, :, top : top + size, left : left + size])
     return torch.stack(small), torch.stack(large)
-
-
-def picture_loss(made: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Absolute and squared error of colours, absolute error of their slopes and of edges."""
-    across = (made.diff(dim=3) - wanted.diff(dim=3)).abs().mean()
-    down = (made.diff(dim=2) - wanted.diff(dim=2)).abs().mean()
-    edges = (edges_near(made) - edges_near(wanted)).abs().mean()
-    error = made - wanted
-    return error.abs().mean() + error.square().mean() + across + down + EDGE_WEIGHT * edges
-
-
-def edges_near(pictures: torch.Tensor) -> torch.Tensor:
-    """How strong an edge stands within 2 px of each pixel, 0..1, what Canny's detector looks for.
-
-    Where a line may run here or there, colours alone ask for neither; this asks for one of them.
-
-    Args:
-        pictures: shape `(N, 3, rows, columns)`, in -1..1.
-
-    Returns:
-        Shape `(N, 1, rows - 12, columns - 12)`.
-    """
-    grey = 127.5 * (pictures * pictures.new_tensor(GREY).view(1, 3, 1, 1)).sum(1, keepdim=True)
-    taps = torch.exp(-torch.arange(-3.0, 4.0, device=grey.device).square() / 2)
-    taps = taps / taps.sum()
-    sobel = grey.new_tensor([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
-    smooth = functional.conv2d(grey, (taps[:, None] * taps)[None, None])
-    slopes = functional.conv2d(smooth, torch.stack([sobel, sobel.T])[:, None])
-    steepness = slopes.abs().sum(1, keepdim=True)
-    return functional.max_pool2d(steepness / (steepness + FAINT_EDGE), 5, stride=1)
-
-
-def psnr(made: torch.Tensor, wanted: torch.Tensor) -> float:
-    """Decibels, for pictures in -1..1."""
-    return float(-10 * torch.log10((made.clamp(-1, 1) - wanted).square().mean() / 4))
 
 
 class DecoderTraining:
@@ -167,7 +128,7 @@ class DecoderTraining:
         latents, wanted = self.batch(step)
         latents = latents.to(self.device, memory_format=torch.channels_last)
         wanted = wanted.to(self.device)
-        with torch.autocast(self.device, torch.bfloat16):
+        with autocast(self.device):
             made = self.model(latents)
         loss = picture_loss(made.float(), wanted)
         loss.backward()

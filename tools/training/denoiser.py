@@ -25,7 +25,7 @@ from tools.training.checkpoints import note, part, save_checkpoint
 from tools.training.composition import NUM_NORMALS
 from tools.training.coupling import write_normals
 from tools.training.networks import Denoiser, initialise, make_scheduler
-from tools.training.optimizer import MuonAdam, matrix_names, rate_share
+from tools.training.optimizer import MuonAdam, autocast, matrix_names, rate_share
 from tools.training.places import work_dir
 from tools.training.reading import carry_numbers, freeze_reading, teach_places, teach_reading
 from tools.training.tokenizer import tokenizer
@@ -105,7 +105,7 @@ def velocity_loss(
         memory_format=torch.channels_last
     )
     target = signal_rate * noise - noise_rate * latents
-    with torch.autocast(device.type, torch.bfloat16):
+    with autocast(device.type):
         predicted = model(noisy, times, ids)
     errors = (predicted.float() - target).square().mean((1, 2, 3))
     weights = (MAX_WEIGHT * noise_rate.flatten().square()).clamp(max=1.0)

@@ -21,13 +21,13 @@ from diffusers import AutoPipelineForImage2Image
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from torch.nn.functional import avg_pool2d, conv2d, max_pool2d
+from torch.nn.functional import avg_pool2d
 from tqdm import tqdm
 
 from seedgrid.diffusion.upscaling import Compact
 from tools.training.checkpoints import note, part, save_checkpoint
-from tools.training.decoder import psnr
-from tools.training.fidelity import EDGE_SHIFT_PX, EDGE_THRESHOLDS, wanted_picture
+from tools.training.fidelity import wanted_picture
+from tools.training.losses import edge_loss, enlarger_loss, psnr
 from tools.training.optimizer import MuonAdam, rate_share
 from tools.training.places import NETWORK_FILE, work_dir
 from tools.training.sampling import BATCH, Sampler, bundled_sampler
@@ -46,7 +46,6 @@ HALF_STRENGTH = 0.5
 TRIP_NOISE = 0.3
 EMA_DECAY = 0.995
 SAVE_EVERY_S = 60
-EDGE_SOFTNESS = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,45 +136,6 @@ def checkpoint_path() -> Path:
 def load_enlarger() -> Compact:
     """The network with the averaged weights of the last checkpoint."""
     return Compact(part(load_file(checkpoint_path()), "ema"), SCALE)
-
-
-def enlarger_loss(made: torch.Tensor, wanted: torch.Tensor, slope_weight: float) -> torch.Tensor:
-    """Absolute error of colours, and of their slopes at four distances: edges are paid for."""
-    loss = (made - wanted).abs().mean()
-    for apart in (1, 2, 4):
-        across = (made[..., apart:] - made[..., :-apart]) - (
-            wanted[..., apart:] - wanted[..., :-apart]
-        )
-        down = (made[..., apart:, :] - made[..., :-apart, :]) - (
-            wanted[..., apart:, :] - wanted[..., :-apart, :]
-        )
-        loss = loss + slope_weight / 3 * (across.abs().mean() + down.abs().mean())
-    return loss
-
-
-def edge_loss(made: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """One minus the F-measure of soft edges that may stand `EDGE_SHIFT_PX` apart, at this size.
-
-    The smooth form of `fidelity.shared_edges`: how far a slope is above the mean threshold takes
-    the place of Canny's yes or no.
-    """
-    a, b = _soft_edges(made), _soft_edges(wanted)
-    reach = 2 * EDGE_SHIFT_PX + 1
-    near_a, near_b = (max_pool2d(each, reach, 1, EDGE_SHIFT_PX) for each in (a, b))
-    precision = (a * near_b).sum() / a.sum().clamp(min=1)
-    recall = (b * near_a).sum() / b.sum().clamp(min=1)
-    return 1 - 2 * precision * recall / (precision + recall).clamp(min=1e-6)
-
-
-def _soft_edges(pictures: torch.Tensor) -> torch.Tensor:
-    """`(N, 1, h, w)`, 0 … 1: how surely a pixel of pictures `(N, 3, h, w)`, 0 … 1, is an edge."""
-    grey = 255 * (pictures * torch.tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)).sum(1, True)
-    bell = torch.tensor([0.054, 0.244, 0.404, 0.244, 0.054])  # a Gaussian of 1 px
-    smooth, rise = torch.outer(bell, bell), torch.tensor([-1.0, 0.0, 1.0])
-    across = torch.outer(torch.tensor([1.0, 2.0, 1.0]), rise)
-    blurred = conv2d(grey, smooth[None, None], padding=2)
-    slopes = [conv2d(blurred, kernel[None, None]).abs() for kernel in (across, across.T)]
-    return torch.sigmoid((slopes[0] + slopes[1] - sum(EDGE_THRESHOLDS) / 2) / EDGE_SOFTNESS)
 
 
 class EnlargerTraining:

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from tools.training.composition import Composition, place
 from tools.training.dataset import draw_many
 from tools.training.networks import initialise
-from tools.training.optimizer import MuonAdam, matrix_names
+from tools.training.optimizer import MuonAdam, autocast, matrix_names
 from tools.training.places import work_dir
 from tools.training.words import MODIFIER_WORDS, STYLE_WORDS, SUBJECT_WORDS, Wording
 
@@ -126,7 +126,7 @@ def train_judge(batches: int = 1500, batch_size: int = 32) -> Judge:
         pictures, normals, wordings = draw_many([JUDGE_SEED, step], batch_size)
         truth = truth_of(wordings, normals)
         views = roughen(to_views(pictures), generator).to(memory_format=torch.channels_last)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast("cpu"):
             answers = judge(views)
         loss = loss_of(tuple(a.float() for a in answers), truth)
         loss.backward()

@@ -17,6 +17,7 @@ import torch
 from diffusers import DDIMScheduler
 
 from tools.training.latents import PATCH_PX
+from tools.training.optimizer import autocast
 
 MAX_WEIGHT = 4.0
 ROUNDING = 0.05
@@ -138,5 +139,5 @@ def _velocity(
     model: Velocity, state: torch.Tensor, step: SamplerStep, ids: torch.Tensor
 ) -> torch.Tensor:
     times = torch.full((len(state),), step.time, device=state.device)
-    with torch.autocast(state.device.type, torch.bfloat16):
+    with autocast(state.device.type):
         return model(state.contiguous(memory_format=torch.channels_last), times, ids).float()
