@@ -23,12 +23,12 @@ from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replac
 from seedgrid.diffusion.loading import read_pipeline
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
-from seedgrid.models.digests import states
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.hub import decoder_folder
 from seedgrid.models.loras import recorded_lora
 from seedgrid.models.schedulers import TABLE, min_steps, names_for
-from seedgrid.models.tiny_decoders import decoder_folder
 from seedgrid.storage import starts
+from seedgrid.storage.cache import states
 
 MAX_LOADED: Final = 2
 

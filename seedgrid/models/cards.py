@@ -70,18 +70,17 @@ class _SideFile(BaseModel):
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The declared vocabulary, if any. English is not translated."""
+        """The declared vocabulary, if any; English is not translated."""
         if not self.words:
             return None
-        called = [(own, names) for each in self.names.values() for own, names in each.items()]
-        shown = {
-            language: {own: names[0] for own, names in each.items() if own and names}
-            for language, each in self.names.items()
-        }
+        rows = [(own, names) for each in self.names.values() for own, names in each.items()]
         return Vocabulary(
             known=frozenset(word.casefold() for word in self.words),
-            names={name: own for own, names in called for name in names if not name.isascii()},
-            shown=shown,
+            names={name: own for own, names in rows for name in names if not name.isascii()},
+            shown={
+                language: {own: names[0] for own, names in each.items() if own and names}
+                for language, each in self.names.items()
+            },
         )
 
 
@@ -92,20 +91,23 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         ModelError: `model_damaged` when a configuration lacks what its family needs.
     """
     family, configs = files.family, files.configs
+    side = _read_side_file(ref, files.folder)
     steps, guidance = _usual(ref.id, files)
     own = configs.get("scheduler", {})
     names = _fitting_schedulers(family, own)
+    scheduler = side.defaults.scheduler or schedulers.own_name(family, own)
+    if scheduler not in names:
+        raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE)
     fewest = {name: schedulers.min_steps(name, own, family) for name in names}
     try:
         width, height = family.size(configs)
         size_multiple = family.size_multiple(configs)
         latent = family.latent(configs)
-        if family.has_prompt:
-            width, height = (_round_up(side, size_multiple) for side in (width, height))
     except (KeyError, TypeError) as error:
-        raise ModelError(
-            "model_damaged", value=ref.id, file=f"{family.denoiser}/config.json"
-        ) from error
+        config = f"{family.denoiser}/config.json"
+        raise ModelError("model_damaged", value=ref.id, file=config) from error
+    if family.has_prompt:
+        width, height = (_allowed(side_px, size_multiple) for side_px in (width, height))
     card = ModelCard(
         ref=ref,
         family=family.pipeline,
@@ -119,8 +121,8 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         num_inference_steps=steps,
         max_steps=_max_steps(family.sampling, own),
         guidance_scale=guidance,
-        scheduler=schedulers.own_name(family, own),
-        schedulers=names,
+        scheduler=scheduler,
+        schedulers=(scheduler, *(name for name in names if name != scheduler)),
         fewest_steps={name: least for name, least in fewest.items() if least > 1},
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
@@ -129,10 +131,21 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         has_weights=family.has_weights,
         fragile=family.fragile,
         lock_width=family.lock_width,
+        hints=side.hints,
+        vocabulary=side.vocabulary,
+        suffixes=side.suffixes,
+        enlarges=side.enlarges,
+        upscaler=side.upscaler,
     )
-    card = _with_side_file(card, files.folder)
-    others = tuple(name for name in card.schedulers if name != card.scheduler)
-    return replace(card, schedulers=(card.scheduler, *others))
+    return replace(card, **side.defaults.model_dump(exclude_none=True))
+
+
+def _read_side_file(ref: ModelRef, folder: Path) -> _SideFile:
+    path = folder / _SIDE_FILE
+    try:
+        return _SideFile.model_validate_json(path.read_bytes()) if path.is_file() else _SideFile()
+    except ValidationError as error:
+        raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE) from error
 
 
 def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
@@ -145,9 +158,9 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
     return next(named, None) or (family.num_inference_steps, family.guidance_scale)
 
 
-def _round_up(side: int, multiple: int) -> int:
-    """Return the smallest allowed side that is at least `side`."""
-    return max(-(-side // multiple), -(-MIN_SIZE_PX // multiple)) * multiple
+def _allowed(side_px: int, multiple: int) -> int:
+    """Return the smallest allowed side that is at least this long."""
+    return -(-max(side_px, MIN_SIZE_PX) // multiple) * multiple
 
 
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
@@ -165,29 +178,7 @@ def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:
-    """Return the maximum number of steps: of the schedule, less one, or of LCM's shorter one."""
+    """Return the number of steps of the schedule, less one, or of LCM's shorter one."""
     if sampling == "consistency":
         return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
     return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)
-
-
-def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
-    path = folder / _SIDE_FILE
-    if not path.is_file():
-        return card
-    try:
-        side = _SideFile.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE) from error
-    defaults = side.defaults.model_dump(exclude_none=True)
-    if defaults.get("scheduler", card.scheduler) not in card.schedulers:
-        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    own = replace(
-        card,
-        hints=side.hints,
-        vocabulary=side.vocabulary,
-        suffixes=side.suffixes,
-        enlarges=side.enlarges,
-        upscaler=side.upscaler,
-    )
-    return replace(own, **defaults)

@@ -1,7 +1,6 @@
 """The models on this machine with what helps to choose one, without reading their weights.
 
-Family, size on the disk, licence, native size, number formats and memory. The digest is known only
-if it was computed before. Needs no torch.
+Needs no torch.
 
     [item.id for item in items()]
 """
@@ -10,9 +9,10 @@ import contextlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -22,14 +22,12 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
 from seedgrid.models import registry
-from seedgrid.models.digests import known_digest
 from seedgrid.models.families import Configs
-from seedgrid.models.files import INDEX, ModelFiles, read_header
-from seedgrid.models.loras import may_be_lora
+from seedgrid.models.files import SUFFIX, ModelFiles, read_header
 from seedgrid.models.memory import choose_dtype, first_fitting, likely_device_type
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
-from seedgrid.storage.cache import recall, remember_one
+from seedgrid.storage.cache import known_digest, recall, remember_one
 from seedgrid.storage.files import size_of
 
 Kind = Literal["bundled", "hub", "folder", "file"]
@@ -58,8 +56,7 @@ class Item:
     width: int = 0  # Of its native size in pixels, with `height`; 0 if it cannot be read
     height: int = 0
     formats: tuple[str, ...] = ()  # The number formats of its weights, the most common first
-    # Approximate memory in bytes by number format, this machine's default first
-    needs: Mapping[str, int] = field(default_factory=dict)
+    needs: Mapping[str, int] = field(default_factory=dict)  # As `FirstModel.needs`; default first
     is_tested: bool = True  # Whether SeedGrid's tests paint with its family
     deletable: bool = False  # Whether `download.delete` may delete it
     weights_sha256: str | None = None  # Its digest, if it was computed before
@@ -103,7 +100,7 @@ def first_models() -> tuple[FirstModel, ...]:
 
 def items() -> tuple[Item, ...]:
     """Return every model on this machine, the bundled one first; LoRAs are left out."""
-    return tuple(describe(model) for model in registry.installed() if not may_be_lora(model.path))
+    return tuple(describe(model) for model in registry.installed() if not model.is_lora)
 
 
 def configurations() -> Iterator[Configs]:
@@ -135,33 +132,16 @@ def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
 
     With `is_family` only the same family, since LoRAs and starts may not fit others.
     """
-    others = [model for model in registry.installed() if model.id != card.ref.id]
-    found = [(_noise(each, _changed(each)), each.id) for each in others]
-    fitting = [
-        (family != card.family, name)
-        for (family, latent), name in found
-        if latent == card.latent and (family == card.family or not is_family)
-    ]
-    return tuple(name for _, name in sorted(fitting))
-
-
-@lru_cache(maxsize=512)
-def _noise(model: Model, _: tuple[int, ...]) -> tuple[str, tuple[int, int] | None]:
-    """Return a model's family and the shape of its noise, None if it cannot be used."""
-    if may_be_lora(model.path):
-        return "", None
-    try:
-        files = model.files
-        return files.family.pipeline, files.family.latent(files.configs)
-    except (ModelError, KeyError, TypeError):
-        return "", None
-
-
-def _changed(model: Model) -> tuple[int, ...]:
-    """Return the modification times of a model's index, or of its file and configurations."""
-    path = model.path
-    places = (path / INDEX,) if path.is_dir() else (path, path.with_suffix(""))
-    return tuple(place.stat().st_mtime_ns for place in places if place.exists())
+    others = []
+    for model in registry.installed():
+        if model.id == card.ref.id or model.is_lora:
+            continue
+        with contextlib.suppress(ModelError, KeyError, TypeError):
+            family = model.files.family
+            is_same = family.pipeline == card.family
+            if family.latent(model.files.configs) == card.latent and (is_same or not is_family):
+                others.append((not is_same, model.id))
+    return tuple(name for _, name in sorted(others))
 
 
 def keep_licence(hub_id: str, licence: str) -> None:
@@ -207,18 +187,17 @@ def _licence(model: Model) -> str:
     card = model.path / "README.md"
     if model.path.is_dir() and card.is_file():
         head = card.read_text(encoding="utf-8", errors="replace")[:_CARD_CHARACTERS]
-        found = [each for each in _LICENCE.findall(head) if each != "other"]
-        if found:
-            return str(found[-1])
+        names = [each for each in _LICENCE.findall(head) if each != "other"]
+        if names:
+            return str(names[-1])
     licence = recall(_LICENCES).get(model.id)
     return licence if isinstance(licence, str) else ""
 
 
 def _formats(files: ModelFiles) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for path in files.files.values():
-        if path.suffix == ".safetensors":
+        if path.suffix == SUFFIX:
             for entry in read_header(path, path.name).values():
-                name = _FORMATS.get(entry["dtype"], "other")
-                counts[name] = counts.get(name, 0) + math.prod(entry["shape"])
-    return tuple(sorted(counts, key=lambda name: -counts[name]))
+                counts[_FORMATS.get(entry["dtype"], "other")] += math.prod(entry["shape"])
+    return tuple(name for name, _ in counts.most_common())

@@ -2,12 +2,10 @@
 
 The hub's client deletes a partial file when a download breaks off (huggingface_hub 2), which can
 cost hours. So each file is downloaded here into an unfinished file in the hub's own cache, and
-renamed when its digest is right; the client then links the snapshot. Interrupted downloads are
-remembered between processes: `known` lists them, and `start` resumes them.
+renamed when its digest is right; the client then links the snapshot.
 
     downloads = Downloads()
     downloads.start("google/ddpm-cifar10-32")
-    downloads.now()
 """
 
 import contextlib
@@ -17,9 +15,8 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -28,15 +25,8 @@ from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.models.catalogue import keep_licence
-from seedgrid.models.hub import (
-    HubFile,
-    HubModel,
-    ask,
-    read_download,
-    refused,
-    repository_folder,
-    translated,
-)
+from seedgrid.models import hub
+from seedgrid.models.hub import HubFile, HubModel, read_download, repository_folder
 from seedgrid.models.loras import check_free, keep_lora
 from seedgrid.models.shelf import delete_own, is_own
 from seedgrid.storage.cache import cache_folder, recall, remember, remember_one
@@ -47,7 +37,7 @@ UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000
 """Bytes that a download leaves free on the disk, for pictures."""
 
-_BROKEN_OFF: Final = "downloads"
+_UNFINISHED_DOWNLOADS: Final = "downloads"
 _TRIES: Final = 5
 """How many times in a row an answer may break off without a new byte."""
 _PAUSE_S: Final = 1.0
@@ -77,12 +67,10 @@ class Progress:
 
 
 class _Job:
-    """One download: its progress and speed."""
-
     def __init__(self, hub_id: str) -> None:
         self.now = Progress(id=hub_id, state="waiting")
         self.is_stopped = False
-        self.began: tuple[float, int] | None = None
+        self.began: tuple[float, int] | None = None  # When, and with how many bytes
 
     def note(self, **changes: Any) -> None:  # noqa: ANN401 (each field has its own type)
         """Change its progress."""
@@ -93,8 +81,8 @@ class _Job:
         if self.is_stopped:
             raise RunCancelled("run_cancelled")
         self.began = self.began or (time.monotonic(), num_bytes)
-        elapsed_s, came = time.monotonic() - self.began[0], num_bytes - self.began[1]
-        left_s = (self.now.total - num_bytes) * elapsed_s / came if came > 0 else None
+        elapsed_s, received = time.monotonic() - self.began[0], num_bytes - self.began[1]
+        left_s = (self.now.total - num_bytes) * elapsed_s / received if received > 0 else None
         self.note(num_bytes=num_bytes, left_s=left_s)
 
 
@@ -108,10 +96,7 @@ class Downloads:
         self._is_closed = False
 
     def start(self, hub_id: str) -> Progress:
-        """Start or resume a download; returns at once.
-
-        Args:
-            hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
+        """Start or resume `org/name` or `org/name@revision`, of a LoRA also `org/name/FILE`.
 
         Raises:
             ModelError: `model_name`.
@@ -136,13 +121,13 @@ class Downloads:
 
     def known(self) -> tuple[Progress, ...]:
         """Return interrupted downloads, of earlier processes too, and this process's; each once."""
-        found: dict[str, Progress] = {}
-        for hub_id, total in recall(_BROKEN_OFF).items():
+        known: dict[str, Progress] = {}
+        for hub_id, total in recall(_UNFINISHED_DOWNLOADS).items():
             name = read_download(hub_id)[0]
-            had = unfinished_bytes(name) if name else 0
-            if had and isinstance(total, int):
-                found[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=had, total=total)
-        return tuple((found | {each.id: each for each in self.now()}).values())
+            done = unfinished_bytes(name) if name else 0
+            if done and isinstance(total, int):
+                known[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=done, total=total)
+        return tuple((known | {each.id: each for each in self.now()}).values())
 
     def stop(self, hub_id: str) -> None:
         """Stop a download; its bytes are kept."""
@@ -154,7 +139,11 @@ class Downloads:
                     job.note(state="stopped")
 
     def discard(self, hub_id: str) -> None:
-        """Delete a download that is not running, and its bytes."""
+        """Delete a download that is not running, and its bytes.
+
+        Raises:
+            ModelError: `download_busy`.
+        """
         name = read_download(hub_id)[0]
         with self._changed:
             job = self._jobs.get(hub_id)
@@ -193,12 +182,12 @@ class Downloads:
                 self._fetch(job)
             except RunCancelled:
                 state = "stopped"
+            except SeedGridError as caught:
+                state, error = "failed", caught
             except Exception as caught:  # Any error: the thread continues with the next download.
-                state, error = "failed", caught if isinstance(caught, SeedGridError) else None
-                if error is None:
-                    logger.exception("a download failed")
-                    reason = type(caught).__name__
-                    error = ModelError("download_failed", value=job.now.id, reason=reason)
+                logger.exception("a download failed")
+                data = {"value": job.now.id, "reason": type(caught).__name__}
+                state, error = "failed", ModelError("download_failed", **data)
             with self._changed:
                 job.note(state=state, error=error, left_s=None)
                 self._changed.notify_all()
@@ -208,13 +197,13 @@ class Downloads:
 
     def _fetch(self, job: _Job) -> None:
         hub_id = job.now.id
-        model = ask(hub_id)
+        model = hub.ask(hub_id)
         if model.lora:
             check_free(model)
         if job.is_stopped:
             raise RunCancelled("run_cancelled")
         job.note(total=model.num_bytes, state="fetching")
-        remember_one(_BROKEN_OFF, hub_id, model.num_bytes)
+        remember_one(_UNFINISHED_DOWNLOADS, hub_id, model.num_bytes)
         fetch(model, job.watch)
         _forget(hub_id)
         if model.lora:
@@ -224,9 +213,9 @@ class Downloads:
 
 
 def _forget(hub_id: str) -> None:
-    known = recall(_BROKEN_OFF)
+    known = recall(_UNFINISHED_DOWNLOADS)
     if known.pop(hub_id, None) is not None:
-        remember(_BROKEN_OFF, known)
+        remember(_UNFINISHED_DOWNLOADS, known)
 
 
 def _keep_lora(model: HubModel) -> None:
@@ -262,30 +251,29 @@ def fetch(model: HubModel, watch: Watch) -> None:
         ModelError: `download_room` before anything is downloaded; `download_digest` for bytes that
             are not the hub's; `download_busy`; as `hub.refused`.
     """
-    with _alone(model.id), translated(model.id):
+    with _alone(model.id), hub.translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
-        missing = _missing_bytes(model, blobs)
-        check_room(model.id, blobs, missing)
-        watch(model.num_bytes - missing)
-        there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
+        missing = [file for file in model.files if not (blobs / file.digest).is_file()]
+        partly = sum(size_of(blobs / f"{file.digest}{UNFINISHED}") for file in missing)
+        done = model.num_bytes - sum(file.size for file in missing)
+        check_room(model.id, blobs, model.num_bytes - done - partly)
+        watch(done + partly)
         blobs.mkdir(parents=True, exist_ok=True)
-        for file in model.files:
-            if not (blobs / file.digest).is_file():
-                _fetch_file(model, file, blobs, partial(_tell, watch, there))
-                there += file.size
+        for file in missing:
+            if not (blobs / file.digest).is_file():  # Two files may have the same content.
+                _fetch_file(
+                    model, file, blobs, lambda num_bytes, done=done: watch(done + num_bytes)
+                )
+                done += file.size
         if not model.lora:
             _link(model)
-
-
-def _tell(watch: Watch, before: int, num_bytes: int) -> None:
-    watch(before + num_bytes)
 
 
 def fetch_configurations(model: HubModel, folder: Path) -> None:
     """Download a single file's configurations and tokenizer, a few MB, into a folder."""
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
     small = [file for file in model.files if not file.name.endswith(".safetensors")]
-    with _alone(model.id), translated(model.id):
+    with _alone(model.id), hub.translated(model.id):
         shutil.rmtree(aside, ignore_errors=True)
         try:
             for file in small:
@@ -311,35 +299,27 @@ def discard_unfinished(hub_id: str) -> None:
             path.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def _alone(hub_id: str) -> Iterator[None]:
-    """Hold the lock of a model between threads and processes."""
+def _alone(hub_id: str) -> contextlib.AbstractContextManager[object]:
+    """Take the lock of a model between threads and processes, until the block ends."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache_folder() / f"download {hub_id.replace('/', '--')}.lock", timeout=0)
     try:
-        lock.acquire()
+        return lock.acquire()
     except Timeout as error:
         raise ModelError("download_busy", value=hub_id) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def check_room(model: str, folder: Path, wanted: int) -> None:
-    """Check that the disk of a folder has room for so many bytes of a model."""
-    there = nearest_folder(folder)
-    free = shutil.disk_usage(there).free
+    """Check that the disk of a folder has room for so many bytes of a model.
+
+    Raises:
+        ModelError: `download_room`.
+    """
+    folder = nearest_folder(folder)
+    free = shutil.disk_usage(folder).free
     if wanted and wanted + RESERVE_BYTES > free:
         sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
-        raise ModelError("download_room", value=model, folder=there, **sizes)
-
-
-def _missing_bytes(model: HubModel, blobs: Path) -> int:
-    missing = [file for file in model.files if not (blobs / file.digest).is_file()]
-    partly = [blobs / f"{file.digest}{UNFINISHED}" for file in missing]
-    had = sum(path.stat().st_size for path in partly if path.is_file())
-    return sum(file.size for file in missing) - had
+        raise ModelError("download_room", value=model, folder=folder, **sizes)
 
 
 def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> None:
@@ -347,14 +327,14 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
     unfinished = blobs / f"{file.digest}{UNFINISHED}"
     tries = _TRIES
     with unfinished.open("ab", buffering=0) as target:
-        while (had := target.tell()) < file.size:
+        while (before := target.tell()) < file.size:
             try:
                 _append(model, file, target, watch)
             except SeedGridError:
                 raise
             except Exception as error:  # Of any type, as in `translated`.
-                refusal = refused(model.id, error)
-                tries = _TRIES if target.tell() > had else tries - 1
+                refusal = hub.refused(model.id, error)
+                tries = _TRIES if target.tell() > before else tries - 1
                 if refusal.code != "download_offline" or not tries:
                     raise refusal from error
                 time.sleep(_PAUSE_S)
@@ -387,7 +367,7 @@ def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> Non
             target.write(piece)
             watch(target.tell())
             if target.tell() > file.size:
-                return  # More than was said: the digest will tell.
+                return  # More than the hub's size: its digest is wrong.
 
 
 def _digest(path: Path, file: HubFile) -> str:
@@ -401,20 +381,15 @@ def _digest(path: Path, file: HubFile) -> str:
 
 def _link(model: HubModel) -> None:
     """Let the hub's client make the snapshot from the downloaded files."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import (
-        are_progress_bars_disabled,
-        disable_progress_bars,
-        enable_progress_bars,
-    )
+    from huggingface_hub import snapshot_download, utils
 
     names = [file.name for file in model.files]
-    was_quiet = are_progress_bars_disabled()
-    disable_progress_bars()  # We have our own.
+    was_quiet = utils.are_progress_bars_disabled()
+    utils.disable_progress_bars()  # We have our own.
     try:
         folder = snapshot_download(model.id, revision=model.asked, allow_patterns=names)
     finally:
         if not was_quiet:
-            enable_progress_bars()
+            utils.enable_progress_bars()
     if Path(folder).name != model.revision:
         raise ModelError("download_moved", value=model.id)

@@ -20,18 +20,17 @@ from safetensors import safe_open
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora
 from seedgrid.core.text import is_hub_id, one_line
-from seedgrid.core.variables import is_offered, models_folders
-from seedgrid.models.digests import file_digest
+from seedgrid.core.variables import models_folders
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.hub import HubModel
 from seedgrid.models.shelf import LORAS, Shelf, delete_own, is_own, own_folder
-from seedgrid.storage.cache import recall, recall_texts, remember_one
+from seedgrid.storage.cache import file_digest, recall, recall_texts, remember_one
 from seedgrid.storage.files import make_folder, size_of
 
 MAX_WORDS: Final = 6
 
 _SOURCES: Final = "lora_sources"
-_SAID: Final = "lora_cards"
+_CARDS: Final = "lora_cards"
 _MAX_CHARACTERS: Final = 60
 
 
@@ -44,10 +43,28 @@ class LoraItem:
     num_bytes: int
     hub_id: str  # Of its download; empty if it was not downloaded
     made_for: str  # The base model, from its metadata; empty if unknown
-    # Its trigger words, else the most frequent tags of its training pictures
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # Trigger words, else the most frequent tags of its training pictures
     licence: str  # From its card on the hub
     deletable: bool
+
+
+def _source_of(name: str) -> str:
+    """Return the hub id of a LoRA's download; empty if it was not downloaded."""
+    source = recall(_SOURCES).get(name)
+    return source if isinstance(source, str) else ""
+
+
+def _folders() -> list[Path]:
+    return [place for root in (*models_folders(), own_folder()) for place in (root / LORAS, root)]
+
+
+_SHELF: Final = Shelf(
+    kind="lora", field="prompt", make=Lora, folders=_folders, fits=is_lora, alias=_source_of
+)
+
+take_lora = _SHELF.take
+recorded_lora = _SHELF.recorded
+check_offered = _SHELF.check_offered
 
 
 def find_lora(name: str) -> Lora:
@@ -63,34 +80,7 @@ def find_lora(name: str) -> Lora:
         if not fetched:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
-    check_offered(name)
-    return _named(_SHELF.find(name))
-
-
-def check_offered(name: str) -> None:
-    """Refuse a LoRA that a public page does not offer, whether it is here or not."""
-    name = name.removesuffix(SUFFIX)
-    if not is_offered(name, source_of(name)):
-        raise InputError("lora_not_offered", field="prompt", value=name[:80])
-
-
-def take_lora(path: Path) -> Lora:
-    """Remember a file by its name; see `Shelf.take`."""
-    return _named(_SHELF.take(path))
-
-
-def recorded_lora(lora: Lora) -> Path:
-    """Return the file of a recipe's LoRA; see `Shelf.recorded`."""
-    return _SHELF.recorded(lora.id, lora.weights_sha256)
-
-
-def known_loras() -> tuple[Path, ...]:
-    """Return the LoRAs on this machine, each name once, sorted."""
-    found: dict[str, Path] = {}
-    for path in _SHELF.all():
-        if path.stem not in found and may_be_lora(path):
-            found[path.stem] = path
-    return tuple(found[name] for name in sorted(found, key=str.casefold))
+    return _SHELF.find(name)
 
 
 def may_be_lora(path: Path) -> bool:
@@ -103,27 +93,26 @@ def may_be_lora(path: Path) -> bool:
         return False
 
 
-def source_of(name: str) -> str:
-    """Return the hub id of a LoRA's download; empty if it was not downloaded."""
-    source = recall(_SOURCES).get(name)
-    return source if isinstance(source, str) else ""
-
-
 def lora_items() -> tuple[LoraItem, ...]:
-    """Return every LoRA on this machine, sorted by name."""
-    return tuple(describe_lora(path) for path in known_loras())
+    """Return every LoRA on this machine, each name once, sorted by name."""
+    paths: dict[str, Path] = {}
+    for path in _SHELF.all():
+        if path.stem not in paths and may_be_lora(path):
+            paths[path.stem] = path
+    return tuple(describe_lora(paths[name]) for name in sorted(paths, key=str.casefold))
 
 
 def describe_lora(path: Path) -> LoraItem:
     """Return the item of a LoRA, from its file and its card."""
-    metadata, name = _metadata(path), path.stem
-    words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
+    with safe_open(path, framework="np") as file:
+        metadata = file.metadata() or {}
+    words, licence, *_ = [*recall_texts(_CARDS).get(path.stem, []), "", ""]
     architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
     return LoraItem(
-        id=name,
+        id=path.stem,
         path=path,
         num_bytes=size_of(path),
-        hub_id=source_of(name),
+        hub_id=_source_of(path.stem),
         made_for=_plain(architecture or metadata.get("ss_base_model_version", "")),
         words=_phrases(metadata.get("modelspec.trigger_phrase") or words) or _usual_tags(metadata),
         licence=licence,
@@ -132,7 +121,11 @@ def describe_lora(path: Path) -> LoraItem:
 
 
 def check_free(model: HubModel) -> None:
-    """Refuse a LoRA of the hub whose name another file already has."""
+    """Refuse a LoRA of the hub whose name another file already has.
+
+    Raises:
+        ModelError: `model_there`.
+    """
     place = _place(model)
     if place.exists() and file_digest(place) != model.files[0].digest:
         raise ModelError("model_there", value=place.name)
@@ -150,38 +143,25 @@ def keep_lora(model: HubModel, fetched: Path) -> None:
     make_folder(place.parent)
     shutil.move(fetched, place)
     remember_one(_SOURCES, model.lora, model.id)
-    remember_one(_SAID, model.lora, [model.words[:400], model.licence])
+    remember_one(_CARDS, model.lora, [model.words[:400], model.licence])
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA that was downloaded or dropped; return the freed bytes."""
-    for path in known_loras():
-        if path.stem == name:
-            if not is_own(path):
-                raise ModelError("model_kept", value=name, folder=path.parent)
-            return delete_own(path)
+    """Delete a LoRA that was downloaded or dropped; return the freed bytes.
+
+    Raises:
+        ModelError: `model_missing`; `model_kept`: it is in a folder of the user's.
+    """
+    for item in lora_items():
+        if item.id == name:
+            if not item.deletable:
+                raise ModelError("model_kept", value=name, folder=item.path.parent)
+            return delete_own(item.path)
     raise ModelError("model_missing", value=name[:200])
 
 
 def _place(model: HubModel) -> Path:
     return own_folder() / LORAS / f"{model.lora}{SUFFIX}"
-
-
-def _folders() -> list[Path]:
-    return [place for root in (*models_folders(), own_folder()) for place in (root / LORAS, root)]
-
-
-_SHELF: Final = Shelf(kind="lora", field="prompt", folders=_folders, fits=is_lora)
-
-
-def _named(path: Path) -> Lora:
-    return Lora(id=path.stem, weights_sha256=file_digest(path))
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    """Return a file's metadata; its header was checked before."""
-    with safe_open(path, framework="np") as file:
-        return file.metadata() or {}
 
 
 def _phrases(text: str) -> tuple[str, ...]:
@@ -208,7 +188,5 @@ def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
 
 def _plain(text: str) -> str:
     """Return an untrusted text as one short line without angle brackets."""
-    return one_line(" ".join(text.split()), limit=_MAX_CHARACTERS).translate(_NO_TAG).strip()
-
-
-_NO_TAG: Final = {ord(mark): None for mark in "<>"}
+    line = one_line(" ".join(text.split()), limit=_MAX_CHARACTERS)
+    return line.replace("<", "").replace(">", "").strip()

@@ -1,7 +1,4 @@
-"""The memory of this machine, and the number format for a model. Needs no torch.
-
-fits(8_000_000_000)
-"""
+"""The memory of this machine, and the number format for a model. Needs no torch."""
 
 import platform
 import shutil
@@ -25,14 +22,10 @@ _SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloa
 """Number formats that take less memory than float32, the most exact first, by option name."""
 
 
-def fits(needs_bytes: int) -> bool:
-    """Tell whether a model of so many bytes fits this machine's memory."""
-    return needs_bytes <= _SHARE * memory_bytes()
-
-
 def first_fitting(needs: Mapping[str, int]) -> str | None:
-    """Return the first number format whose bytes fit; None if none does."""
-    return next((name for name, num_bytes in needs.items() if fits(num_bytes)), None)
+    """Return the first number format whose bytes fit this machine's memory; None if none does."""
+    most = _SHARE * memory_bytes()
+    return next((name for name, num_bytes in needs.items() if num_bytes <= most), None)
 
 
 def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
@@ -67,10 +60,10 @@ def _gpu_bytes() -> int | None:
         return None
     query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
-        said = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 (the system's own tool)
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 (the system's own tool)
     except (OSError, subprocess.SubprocessError):
         return None
-    numbers = [int(line) for line in said.stdout.split() if line.isdigit()]
+    numbers = [int(line) for line in answer.stdout.split() if line.isdigit()]
     return max(numbers) * 1024 * 1024 if numbers else None
 
 
@@ -96,17 +89,9 @@ def choose_dtype(device_type: str, num_parameters: int) -> DType:
     return "bfloat16" if device_type == "cuda" and not is_small else "float32"
 
 
-def weights_bytes(num_parameters: int, dtype: DType) -> int:
-    """Return how many bytes so many parameters take."""
-    if dtype.startswith("int8-"):
-        return num_parameters
-    return num_parameters * (4 if dtype == "float32" else 2)
-
-
 def likely_device_type() -> str:
     """Guess the kind of device without torch, whose import takes seconds."""
     if Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None:
         return "cuda"
-    if sys.platform == "darwin" and platform.machine() == "arm64":
-        return "mps"
-    return "cpu"
+    is_apple = sys.platform == "darwin" and platform.machine() == "arm64"
+    return "mps" if is_apple else "cpu"

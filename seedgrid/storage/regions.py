@@ -1,8 +1,7 @@
 """Regions: the mask of what may change in a picture, and the pixels around it. Needs no torch.
 
-A mask is stored as starts are, under the SHA-256 of its pixels; white may change. Outside the
-region every pixel is the parent's. Near the edge inside, both are mixed in integers, so that the
-result is the same on every machine.
+A mask is stored as starts are; white may change. Outside the region every pixel is the parent's.
+Near the edge inside, both are mixed in integers, so that every machine gets the same result.
 
     put_back(painted, parent, inside(recipe.mask, width, height), feather=16)
 """
@@ -28,17 +27,11 @@ def inside(mask: str, width: int, height: int) -> Inside:
     Raises:
         PictureError: `start_missing`.
     """
-    return read_mask(starts.pixels(mask), width, height)
+    return _white(starts.pixels(mask), width, height)
 
 
-def read_mask(pixels: Pixels, width: int, height: int) -> Inside:
-    """Return the white pixels of a mask, resized to a picture's size.
-
-    Args:
-        pixels: RGB, of any size.
-        width: In pixels.
-        height: In pixels.
-    """
+def _white(pixels: Pixels, width: int, height: int) -> Inside:
+    """Return the white pixels of a mask, resized to a picture's size."""
     from PIL import Image
 
     grey = Image.fromarray(pixels).convert("L").resize((width, height), Image.Resampling.NEAREST)
@@ -51,7 +44,7 @@ def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
     Raises:
         InputError: `mask_empty`, `mask_full`.
     """
-    region = read_mask(pixels, width, height)
+    region = _white(pixels, width, height)
     if not region.any():
         raise InputError("mask_empty", field="only")
     if region.all():
@@ -62,17 +55,13 @@ def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
 def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
     """Return the painted picture in the region and the parent outside it.
 
-    Args:
-        painted: Shape (height, width, 3).
-        parent: Of the same shape.
-        region: The painted region.
-        feather: Width in pixels, inside the edge, in which both are mixed.
+    Both are mixed in the region's outer `feather` pixels.
     """
-    own = _depths(region, feather + 1)[..., None]  # (height, width, 1), 0 … feather + 1
     whole = feather + 1
+    own = _depths(region, whole)[..., None]  # (height, width, 1), 0 … whole
     mixed = parent.astype(np.int32) * (whole - own) + painted.astype(np.int32) * own
-    found: Pixels = ((mixed + whole // 2) // whole).astype(np.uint8)
-    return found
+    result: Pixels = ((mixed + whole // 2) // whole).astype(np.uint8)
+    return result
 
 
 def _depths(region: Inside, most: int) -> NDArray[np.int32]:
@@ -100,5 +89,5 @@ def in_cells(region: Inside, rows: int, columns: int) -> Inside:
     """Return which cells of a grid over the picture hold any pixel of the region."""
     height, width = region.shape
     tops, lefts = np.arange(rows) * height // rows, np.arange(columns) * width // columns
-    found: Inside = np.logical_or.reduceat(np.logical_or.reduceat(region, tops, 0), lefts, 1)
-    return found
+    cells: Inside = np.logical_or.reduceat(np.logical_or.reduceat(region, tops, 0), lefts, 1)
+    return cells

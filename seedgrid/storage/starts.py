@@ -1,7 +1,8 @@
 """Starts: the pictures that image-to-image begins from, stored by the SHA-256 of their pixels.
 
 A recipe names its start by that digest. The file is in the library's folder `starts`; painting
-finds it in the folders that this process knows. Only PNG, JPEG and WebP are read. Needs no torch.
+finds it in the folders that this process knows. A mask of what may change is stored in the same
+way; white may change. Only PNG, JPEG and WebP are read. Needs no torch.
 
     digest = keep(folder, read_picture(data))
     pixels(digest)
@@ -18,8 +19,7 @@ import numpy as np
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
-from seedgrid.storage.metadata import upright
-from seedgrid.storage.unpacking import on_white, unpacked
+from seedgrid.storage.unpacking import on_white, unpacked, upright
 
 MAX_SIDE_PX: Final = 2048
 """Larger pictures are reduced when they are stored: no picture is painted larger."""
@@ -56,20 +56,20 @@ def place_of(sha256: str) -> Path | None:
 
 
 def pixels(sha256: str) -> Pixels:
-    """Return a start's pixels, after checking their digest.
+    """Return a start's pixels.
 
     Raises:
         PictureError: `start_missing`: it is missing or damaged.
     """
-    return _read(sha256)[1]
+    return read_start(sha256)[1]
 
 
-def file_bytes(sha256: str) -> bytes:
-    """Return a start's PNG file, after checking its digest."""
-    return _read(sha256)[0]
+def read_start(sha256: str) -> tuple[bytes, Pixels]:
+    """Return a start's PNG file and its pixels, after checking their digest.
 
-
-def _read(sha256: str) -> tuple[bytes, Pixels]:
+    Raises:
+        PictureError: `start_missing`: it is missing or damaged.
+    """
     path = place_of(sha256)
     try:
         data = path.read_bytes() if path else b""
@@ -116,7 +116,11 @@ def read_picture(data: bytes) -> Pixels:
 
 
 def check_there(digests: Sequence[str]) -> None:
-    """Check that starts are here, before anything is computed."""
+    """Check that starts are here, before anything is computed.
+
+    Raises:
+        InputError: `start_missing`.
+    """
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])

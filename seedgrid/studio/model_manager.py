@@ -20,8 +20,8 @@ from seedgrid.diffusion.probe_results import ProbeReport, newest_report
 from seedgrid.models import catalogue, download, registry, shelf
 from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.download import Downloads, Progress, fetch_configurations
-from seedgrid.models.files import SUFFIX
-from seedgrid.models.hub import ask
+from seedgrid.models.files import SUFFIX, configuration_source
+from seedgrid.models.hub import ask, decoder_for, is_decoder_here
 from seedgrid.models.loras import (
     LoraItem,
     delete_lora,
@@ -31,8 +31,6 @@ from seedgrid.models.loras import (
     recorded_lora,
     take_lora,
 )
-from seedgrid.models.single_file import configuration_source
-from seedgrid.models.tiny_decoders import decoder_for, is_decoder_here
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 
 
