@@ -25,7 +25,7 @@ from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.hub import decoder_folder
-from seedgrid.models.loras import recorded_lora
+from seedgrid.models.loras import LORAS
 from seedgrid.models.schedulers import TABLE, min_steps, names_for
 from seedgrid.storage import starts
 from seedgrid.storage.cache import states
@@ -176,7 +176,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
-    loras = tuple(recorded_lora(lora) for lora in recipe.loras)
+    loras = tuple(LORAS.recorded(lora) for lora in recipe.loras)
     before = _states(files, loras)
     pipeline = read_pipeline(files, recipe, loras, watch)
     preview = make_preview(pipeline, files, now=placement.previews)

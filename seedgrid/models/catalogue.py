@@ -22,9 +22,9 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
 from seedgrid.models import registry
+from seedgrid.models.cards import choose_dtype, first_fitting, likely_device_type
 from seedgrid.models.families import Configs
 from seedgrid.models.files import SUFFIX, ModelFiles, read_header
-from seedgrid.models.memory import choose_dtype, first_fitting, likely_device_type
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
 from seedgrid.storage.cache import known_digest, recall, remember_one
@@ -36,8 +36,7 @@ _LICENCES: Final = "licences"
 _FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8"}
 _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
 _CARD_CHARACTERS: Final = 4000
-_BESIDE_WEIGHTS: Final = 1.1
-"""Memory factor for activations and libraries beside the weights."""
+_BESIDE_WEIGHTS: Final = 1.1  # Memory factor for activations and libraries beside the weights
 _INT8_SHARE: Final = 0.55
 """Memory in int8 as a share of bfloat16's: only linear layers become smaller."""
 
@@ -112,14 +111,17 @@ def configurations() -> Iterator[Configs]:
 
 def describe(model: Model) -> Item:
     """Return the item of a model, with its error if it is damaged."""
+    kind: Kind = "folder" if model.path.is_dir() else "file"
+    if model.id == BUNDLED or model.revision != "local":
+        kind = "bundled" if model.id == BUNDLED else "hub"
     item = Item(
         id=model.id,
         revision=model.revision,
-        kind=_kind(model),
+        kind=kind,
         path=model.path,
         num_bytes=size_of(model.path),
         licence=_licence(model),
-        deletable=is_own(model.path) or _kind(model) == "hub",
+        deletable=is_own(model.path) or kind == "hub",
     )
     try:
         return _with_files(item, model.files)
@@ -173,14 +175,6 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
         },
         weights_sha256=known_digest(files.files),
     )
-
-
-def _kind(model: Model) -> Kind:
-    if model.id == BUNDLED:
-        return "bundled"
-    if model.revision != "local":
-        return "hub"
-    return "folder" if model.path.is_dir() else "file"
 
 
 def _licence(model: Model) -> str:

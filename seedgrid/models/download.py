@@ -19,13 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
-from seedgrid.models.catalogue import keep_licence
 from seedgrid.models import hub
+from seedgrid.models.catalogue import keep_licence
 from seedgrid.models.hub import HubFile, HubModel, read_download, repository_folder
 from seedgrid.models.loras import check_free, keep_lora
 from seedgrid.models.shelf import delete_own, is_own
@@ -34,12 +34,10 @@ from seedgrid.storage.files import nearest_folder, size_of
 
 State = Literal["waiting", "asking", "fetching", "done", "failed", "stopped"]
 UNFINISHED: Final = ".seedgrid.incomplete"
-RESERVE_BYTES: Final = 500_000_000
-"""Bytes that a download leaves free on the disk, for pictures."""
+RESERVE_BYTES: Final = 500_000_000  # Bytes that a download leaves free on the disk, for pictures
 
 _UNFINISHED_DOWNLOADS: Final = "downloads"
-_TRIES: Final = 5
-"""How many times in a row an answer may break off without a new byte."""
+_TRIES: Final = 5  # How many times in a row an answer may break off without a new byte
 _PAUSE_S: Final = 1.0
 _WAIT_S: Final = 30.0
 
@@ -72,10 +70,6 @@ class _Job:
         self.is_stopped = False
         self.began: tuple[float, int] | None = None  # When, and with how many bytes
 
-    def note(self, **changes: Any) -> None:  # noqa: ANN401 (each field has its own type)
-        """Change its progress."""
-        self.now = replace(self.now, **changes)
-
     def watch(self, num_bytes: int) -> None:
         """Note the downloaded bytes; raise if it was stopped."""
         if self.is_stopped:
@@ -83,7 +77,7 @@ class _Job:
         self.began = self.began or (time.monotonic(), num_bytes)
         elapsed_s, received = time.monotonic() - self.began[0], num_bytes - self.began[1]
         left_s = (self.now.total - num_bytes) * elapsed_s / received if received > 0 else None
-        self.note(num_bytes=num_bytes, left_s=left_s)
+        self.now = replace(self.now, num_bytes=num_bytes, left_s=left_s)
 
 
 class Downloads:
@@ -114,20 +108,16 @@ class Downloads:
                 self._changed.notify_all()
             return job.now
 
-    def now(self) -> tuple[Progress, ...]:
-        """Return the progress of this process's downloads, the oldest first."""
-        with self._changed:
-            return tuple(job.now for job in self._jobs.values())
-
     def known(self) -> tuple[Progress, ...]:
-        """Return interrupted downloads, of earlier processes too, and this process's; each once."""
+        """Return interrupted downloads of earlier processes, and all of this process."""
         known: dict[str, Progress] = {}
         for hub_id, total in recall(_UNFINISHED_DOWNLOADS).items():
             name = read_download(hub_id)[0]
             done = unfinished_bytes(name) if name else 0
             if done and isinstance(total, int):
                 known[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=done, total=total)
-        return tuple((known | {each.id: each for each in self.now()}).values())
+        with self._changed:
+            return tuple((known | {name: job.now for name, job in self._jobs.items()}).values())
 
     def stop(self, hub_id: str) -> None:
         """Stop a download; its bytes are kept."""
@@ -136,7 +126,7 @@ class Downloads:
             if job is not None:
                 job.is_stopped = True
                 if job.now.state == "waiting":
-                    job.note(state="stopped")
+                    job.now = replace(job.now, state="stopped")
 
     def discard(self, hub_id: str) -> None:
         """Delete a download that is not running, and its bytes.
@@ -175,7 +165,7 @@ class Downloads:
                 job = self._next()
                 if self._is_closed or job is None:
                     return
-                job.note(state="asking")
+                job.now = replace(job.now, state="asking")
             state: State = "done"
             error: SeedGridError | None = None
             try:
@@ -189,7 +179,7 @@ class Downloads:
                 data = {"value": job.now.id, "reason": type(caught).__name__}
                 state, error = "failed", ModelError("download_failed", **data)
             with self._changed:
-                job.note(state=state, error=error, left_s=None)
+                job.now = replace(job.now, state=state, error=error, left_s=None)
                 self._changed.notify_all()
 
     def _next(self) -> _Job | None:
@@ -202,29 +192,24 @@ class Downloads:
             check_free(model)
         if job.is_stopped:
             raise RunCancelled("run_cancelled")
-        job.note(total=model.num_bytes, state="fetching")
+        job.now = replace(job.now, total=model.num_bytes, state="fetching")
         remember_one(_UNFINISHED_DOWNLOADS, hub_id, model.num_bytes)
         fetch(model, job.watch)
         _forget(hub_id)
-        if model.lora:
-            _keep_lora(model)
-        else:
+        if not model.lora:
             keep_licence(model.id, model.licence)
+            return
+        repository = repository_folder(model.id)
+        keep_lora(model, repository / "blobs" / model.files[0].digest)
+        for folder in (repository / "blobs", repository):
+            with contextlib.suppress(OSError):  # It holds other files.
+                folder.rmdir()
 
 
 def _forget(hub_id: str) -> None:
     known = recall(_UNFINISHED_DOWNLOADS)
     if known.pop(hub_id, None) is not None:
         remember(_UNFINISHED_DOWNLOADS, known)
-
-
-def _keep_lora(model: HubModel) -> None:
-    """Move a downloaded LoRA to the others."""
-    repository = repository_folder(model.id)
-    keep_lora(model, repository / "blobs" / model.files[0].digest)
-    for folder in (repository / "blobs", repository):
-        with contextlib.suppress(OSError):  # It holds other files.
-            folder.rmdir()
 
 
 def delete(hub_id: str, path: Path) -> int:
@@ -259,11 +244,13 @@ def fetch(model: HubModel, watch: Watch) -> None:
         check_room(model.id, blobs, model.num_bytes - done - partly)
         watch(done + partly)
         blobs.mkdir(parents=True, exist_ok=True)
+
+        def watch_all(num_bytes: int) -> None:
+            watch(done + num_bytes)
+
         for file in missing:
             if not (blobs / file.digest).is_file():  # Two files may have the same content.
-                _fetch_file(
-                    model, file, blobs, lambda num_bytes, done=done: watch(done + num_bytes)
-                )
+                _fetch_file(model, file, blobs, watch_all)
                 done += file.size
         if not model.lora:
             _link(model)

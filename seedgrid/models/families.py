@@ -29,13 +29,10 @@ Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit", "trig
 `trigflow`: the velocity on a circle, in a loop that only SCM's scheduler fits.
 """
 
-_TENSORS: Final = 4
-"""How many tensors of the picture's full size the decoder's last layers hold."""
-_STEPS_WITH_A_MIDDLE: Final = 2
-"""SCM takes an intermediate time only with this number of steps."""
+_TENSORS: Final = 4  # How many tensors of the picture's full size the decoder's last layers hold
+_STEPS_WITH_A_MIDDLE: Final = 2  # SCM takes an intermediate time only with this number of steps
 
-Configs = dict[str, dict[str, Any]]
-"""The configuration of each component, by name."""
+Configs = dict[str, dict[str, Any]]  # The configuration of each component, by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,8 +210,7 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
 }
 """The tested pipelines, with what their source does not say."""
 
-FAMILIES: Final = tuple(_ROWS)
-"""The tested pipelines."""
+FAMILIES: Final = tuple(_ROWS)  # The tested pipelines
 
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")

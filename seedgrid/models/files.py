@@ -32,8 +32,7 @@ GGUF: Final = ".gguf"
 QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")
 """The libraries for weights of fewer bits, by diffusers' names."""
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
-INDEX: Final = "model_index.json"
-"""The file that lists a model's components."""
+INDEX: Final = "model_index.json"  # The file that lists a model's components
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor|Guidance")
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
@@ -61,8 +60,7 @@ _OPTIONAL_ENCODERS: Final = {
 }
 """Text encoders that a single file of Stable Diffusion 3 may lack, by tensor prefix."""
 
-Header = dict[str, dict[str, Any]]
-"""The `dtype` and `shape` of each tensor of a safetensors file."""
+Header = dict[str, dict[str, Any]]  # The `dtype` and `shape` of each tensor of a safetensors file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +105,8 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     index = _read_json(index_file, folder)
     family = family_in(index, folder.name)
     components = components_of(index, folder.name, family)
-    _check_denoiser(components, folder, family)
+    configs = _configs(folder, components)
+    _check_denoiser(components, configs, folder.name, family)
     if "guider" in family.components and "guider" not in components:
         # It is distilled: negative prompts have no effect.
         family = replace(family, has_negative_prompt=False)
@@ -120,8 +119,6 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         if name in weighted and needs_weights:
             num_parameters += _check_weights(folder, name, paths)
         files |= {f"{name}/{path.name}": path for path in paths}
-    configs = _configs(folder, components)
-    _check_inpainting(family, configs, folder)
     return ModelFiles(
         folder=folder,
         family=family,
@@ -251,42 +248,34 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
             if _NEEDED.fullmatch(name) and name not in family.may_lack:
                 raise ModelError("model_part", value=model, part=name)
             continue
-        if library not in _LIBRARIES and not _is_module_of_diffusers(library):
+        # Other modules than diffusers' own pipelines are foreign code.
+        is_name = isinstance(library, str) and _NAME.fullmatch(library)
+        module = package_folder() / "pipelines" / str(library) / "__init__.py"
+        if library not in _LIBRARIES and not (is_name and module.is_file()):
             raise ModelError("model_code", value=model, file=INDEX)
         components[name] = str(class_name)
     return components
 
 
-def _is_module_of_diffusers(name: object) -> bool:
-    """Tell whether a name is one of diffusers' own pipeline modules; others are foreign code."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return False
-    return (package_folder() / "pipelines" / name / "__init__.py").is_file()
+def _check_denoiser(
+    components: dict[str, str], configs: Configs, model: str, family: Family
+) -> None:
+    """Refuse a denoiser of another class than the pipeline's source names, or for inpainting.
 
-
-def _check_denoiser(components: dict[str, str], folder: Path, family: Family) -> None:
-    """Refuse a denoiser of another class than the pipeline's source names.
-
-    Older folders say `Transformer2DModel` where diffusers has a more specific class now.
+    Older folders say `Transformer2DModel` where diffusers has a more specific class now. The input
+    of an inpainting denoiser also has a picture and a mask (nine channels).
     """
     part = family.denoiser
     expected, class_name = family.components.get(part, ()), components.get(part)
     if class_name is None:
-        raise ModelError("model_part", value=folder.name, part=part)
+        raise ModelError("model_part", value=model, part=part)
     if not any(each.endswith(class_name) for each in expected):
         data = {"family": family.pipeline, "found": class_name, "wanted": expected[-1]}
-        raise ModelError("model_mixed", value=folder.name, part=part, **data)
-
-
-def _check_inpainting(family: Family, configs: Configs, folder: Path) -> None:
-    """Refuse an inpainting denoiser, whose input also has a picture and a mask (nine channels)."""
-    takes = configs.get(family.denoiser, {}).get("in_channels")
+        raise ModelError("model_mixed", value=model, part=part, **data)
+    takes = configs.get("unet", {}).get("in_channels")
     latent = configs.get("vae", {}).get("latent_channels")
-    if family.denoiser != "unet" or not isinstance(takes, int) or not isinstance(latent, int):
-        return
-    if takes > latent:
-        data = {"file": "unet/config.json", "channels": takes}
-        raise ModelError("model_inpainting", value=folder.name, **data)
+    if isinstance(takes, int) and isinstance(latent, int) and takes > latent:
+        raise ModelError("model_inpainting", value=model, file="unet/config.json", channels=takes)
 
 
 def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str:
@@ -332,7 +321,13 @@ def _check_weights(folder: Path, name: str, paths: list[Path]) -> int:
     """Check a component's weight files and return their number of parameters."""
     weights = [path for path in paths if path.suffix == SUFFIX]
     if quantised := [path for path in paths if path.suffix == GGUF]:
-        return _check_gguf(quantised, folder)
+        # The header is read when it is loaded, since its library has no limits on headers.
+        if len(quantised) > 1:
+            raise ModelError("model_gguf", value=quantised[1].name)
+        with quantised[0].open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise ModelError("model_damaged", value=folder.name, file=quantised[0].name)
+        return quantised[0].stat().st_size  # A weight takes about one byte.
     if not weights:
         for path in (folder / name).glob("*"):
             if path.suffix in PICKLE_SUFFIXES:
@@ -346,19 +341,6 @@ def _check_weights(folder: Path, name: str, paths: list[Path]) -> int:
         if missing:
             raise ModelError("model_damaged", value=folder.name, file=f"{name}/{min(missing)}")
     return sum(count_parameters(read_header(path, folder.name)) for path in weights)
-
-
-def _check_gguf(paths: list[Path], folder: Path) -> int:
-    """Check a single GGUF file, and return its size: a weight takes about one byte.
-
-    Its header is read when it is loaded, since its library has no limits on headers.
-    """
-    if len(paths) > 1:
-        raise ModelError("model_gguf", value=paths[1].name)
-    with paths[0].open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise ModelError("model_damaged", value=folder.name, file=paths[0].name)
-    return paths[0].stat().st_size
 
 
 def _configs(folder: Path, components: dict[str, str]) -> Configs:

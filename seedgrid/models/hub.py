@@ -22,8 +22,6 @@ from seedgrid.models.files import INDEX, SUFFIX, VARIANT, is_lora, parse_object
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_REVISION: Final = "main"
-
 _WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
 _TINY_FILES: Final = ("config.json", "diffusion_pytorch_model.safetensors")
 _TINY_DECODERS: Final = {
@@ -41,8 +39,7 @@ _UNNAMED: Final = ("pytorch_lora_weights", "adapter_model", "model", "lora")
 """Generic file names of LoRAs: such a LoRA is named after its repository."""
 _CONNECTION: Final = re.compile(r"Connect|Timeout|Protocol|ReadError|Network")
 """Class names of errors of the connection; the client's HTTP library differs between releases."""
-_ASK_S: Final = 20.0
-"""Timeout of the hub's answer, in seconds."""
+_ASK_S: Final = 20.0  # Timeout of the hub's answer, in seconds
 _MAX_INDEX_BYTES: Final = 1_000_000
 
 
@@ -73,26 +70,20 @@ class HubModel:
         return sum(file.size for file in self.files)
 
 
-def read_name(text: str) -> tuple[str | None, str | None]:
-    """Read `org/name` or `org/name@revision`, where a branch may have slashes; None for others."""
-    hub_id, at, revision = text.partition("@")
-    if not is_hub_id(hub_id) or (at and not all(map(is_revision, revision.split("/")))):
-        return None, None
-    return hub_id, revision or None
-
-
 def read_download(text: str) -> tuple[str | None, str | None, str]:
     """Read `org/name`, its revision, and a file: `org/name/fox.safetensors`.
 
     Returns:
         Id, revision and file, which may be empty; the id is None for other texts.
     """
-    named, at, revision = text.partition("@")
-    owner, name, *folders = [*named.split("/"), ""]
-    file = "/".join(folders)[:-1]
-    hub_id, commit = read_name(f"{owner}/{name}{at}{revision}")
+    path, at, revision = text.partition("@")
+    owner, name, *folders = [*path.split("/"), ""]
+    hub_id, file = f"{owner}/{name}", "/".join(folders)[:-1]
     is_file = not file or (file.endswith(SUFFIX) and all(map(is_folder_name, file.split("/"))))
-    return (hub_id, commit, file) if is_file else (None, None, "")
+    is_commit = not at or all(map(is_revision, revision.split("/")))  # Branches may have slashes.
+    if not is_hub_id(hub_id) or not is_file or not is_commit:
+        return None, None, ""
+    return hub_id, revision or None, file
 
 
 def ask(hub_id: str) -> HubModel:
@@ -115,7 +106,7 @@ def ask(hub_id: str) -> HubModel:
         there = {each.rfilename: each for each in info.siblings or ()}
         if INDEX in there and not file:
             names = _model_names(name, _read_json(name, info, there[INDEX]), list(there))
-        elif there.keys() >= set(_TINY_FILES) and not file and _is_tiny_decoder(name, info, there):
+        elif name in _TINY_DECODERS.values() and not file:
             names = list(_TINY_FILES)
         else:
             names = [_lora_file(name, info, file)]
@@ -123,7 +114,7 @@ def ask(hub_id: str) -> HubModel:
             lora, words = _lora_name(name, names[0]), card.get("instance_prompt")
     return HubModel(
         id=name,
-        asked=revision or DEFAULT_REVISION,
+        asked=revision or "main",
         revision=str(info.sha),
         files=tuple(_file(name, there[each]) for each in names),
         licence=_licence(info),
@@ -152,11 +143,6 @@ def _model_names(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> li
         for name in loaded
         if not ((m := VARIANT.search(name)) and name.replace(f".{m[1]}", "") in plain)
     ]
-
-
-def _is_tiny_decoder(hub_id: str, info: Any, there: dict[str, Any]) -> bool:  # noqa: ANN401 (the client's)
-    config = _read_json(hub_id, info, there[_TINY_FILES[0]])
-    return config.get("_class_name") == "AutoencoderTiny"
 
 
 def _lora_file(hub_id: str, info: Any, file: str) -> str:  # noqa: ANN401 (the client's)

@@ -23,7 +23,7 @@ from seedgrid.core.text import is_hub_id, one_line
 from seedgrid.core.variables import models_folders
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.hub import HubModel
-from seedgrid.models.shelf import LORAS, Shelf, delete_own, is_own, own_folder
+from seedgrid.models.shelf import LORAS_FOLDER, Shelf, delete_own, is_own, own_folder
 from seedgrid.storage.cache import file_digest, recall, recall_texts, remember_one
 from seedgrid.storage.files import make_folder, size_of
 
@@ -55,16 +55,14 @@ def _source_of(name: str) -> str:
 
 
 def _folders() -> list[Path]:
-    return [place for root in (*models_folders(), own_folder()) for place in (root / LORAS, root)]
+    return [
+        place for root in (*models_folders(), own_folder()) for place in (root / LORAS_FOLDER, root)
+    ]
 
 
-_SHELF: Final = Shelf(
+LORAS: Final = Shelf(
     kind="lora", field="prompt", make=Lora, folders=_folders, fits=is_lora, alias=_source_of
 )
-
-take_lora = _SHELF.take
-recorded_lora = _SHELF.recorded
-check_offered = _SHELF.check_offered
 
 
 def find_lora(name: str) -> Lora:
@@ -80,7 +78,7 @@ def find_lora(name: str) -> Lora:
         if not fetched:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
-    return _SHELF.find(name)
+    return LORAS.find(name)
 
 
 def may_be_lora(path: Path) -> bool:
@@ -96,7 +94,7 @@ def may_be_lora(path: Path) -> bool:
 def lora_items() -> tuple[LoraItem, ...]:
     """Return every LoRA on this machine, each name once, sorted by name."""
     paths: dict[str, Path] = {}
-    for path in _SHELF.all():
+    for path in LORAS.all():
         if path.stem not in paths and may_be_lora(path):
             paths[path.stem] = path
     return tuple(describe_lora(paths[name]) for name in sorted(paths, key=str.casefold))
@@ -161,7 +159,7 @@ def delete_lora(name: str) -> int:
 
 
 def _place(model: HubModel) -> Path:
-    return own_folder() / LORAS / f"{model.lora}{SUFFIX}"
+    return own_folder() / LORAS_FOLDER / f"{model.lora}{SUFFIX}"
 
 
 def _phrases(text: str) -> tuple[str, ...]:

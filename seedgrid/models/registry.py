@@ -20,11 +20,10 @@ from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
 from seedgrid.models import files as model_files
-from seedgrid.models.cards import make_card
+from seedgrid.models.cards import check_room, make_card
 from seedgrid.models.files import INDEX, SUFFIX, ModelFiles
-from seedgrid.models.hub import hub_cache, read_name, repository_folder, snapshots
+from seedgrid.models.hub import hub_cache, read_download, repository_folder, snapshots
 from seedgrid.models.loras import may_be_lora
-from seedgrid.models.memory import check_room
 from seedgrid.models.shelf import BUNDLED, bundled_folder, own_folder
 from seedgrid.storage.cache import recall_texts, remember_one, states
 
@@ -100,8 +99,8 @@ def find(model: str | None) -> Model:
     local = _find_local(wanted)
     if local is not None:
         return local
-    hub_id, revision = read_name(wanted)
-    if hub_id is None:
+    hub_id, revision, file = read_download(wanted)
+    if hub_id is None or file:
         raise ModelError("model_missing", value=wanted[:200])
     return find_in_hub_cache(hub_id, revision)
 

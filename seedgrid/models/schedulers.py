@@ -73,14 +73,6 @@ TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in
 _USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
 _USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
 """The schedulers that the page suggests as variations."""
-_FALLBACK: Final[dict[Sampling, str]] = {
-    "noise": "DDIM",
-    "flow": "Flow Euler",
-    "consistency": "LCM",
-    "unscaled": "DDPM",
-    "implicit": "DDIM",
-    "trigflow": "SCM",
-}
 _FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
@@ -106,8 +98,9 @@ def names_like(name: str) -> tuple[str, ...]:
 
 
 def own_name(family: Family, config: Mapping[str, Any]) -> str:
-    """Return the name of a model's own scheduler; if the table has none, `_FALLBACK`'s."""
-    for name in names_for(family.sampling):
+    """Return the name of a model's own scheduler, or the first that fits if the table lacks it."""
+    names = names_for(family.sampling)
+    for name in names:
         entry = TABLE[name]
         if entry.scheduler_class == config.get("_class_name") and all(
             config.get(key, _CLASS_DEFAULTS[key]) == value
@@ -115,7 +108,7 @@ def own_name(family: Family, config: Mapping[str, Any]) -> str:
             if key in _CLASS_DEFAULTS
         ):
             return name
-    return _FALLBACK[family.sampling]
+    return "DDPM" if family.sampling == "unscaled" else names[0]
 
 
 def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None) -> int:

@@ -4,10 +4,11 @@ A recipe holds a name and a digest, never a path. A name finds files that were u
 the newest first, then those in the folders of their kind. SeedGrid deletes only files that it
 downloaded or was given. Needs no torch.
 
-    find_lora("fox")   # of loras.py: Lora(id='fox', weights_sha256=…)
+    UPSCALERS.take(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
 
 import contextlib
+import math
 import os
 import secrets
 import shutil
@@ -21,15 +22,16 @@ import platformdirs
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora, Upscaler
 from seedgrid.core.text import is_folder_name
-from seedgrid.core.variables import is_offered
+from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.files import SUFFIX, Header, configuration_source, is_lora, read_header
 from seedgrid.storage.cache import file_digest, recall_texts, remember_one
 from seedgrid.storage.files import assets_folder, make_folder, size_of
 
-BUNDLED: Final = "bundled"
-"""The name of the bundled model in recipes."""
-LORAS: Final = "loras"
-"""The folder of LoRAs, inside the folder of models."""
+BUNDLED: Final = "bundled"  # The name of the bundled model in recipes
+LORAS_FOLDER: Final = "loras"  # The folder of LoRAs, inside the folder of models
+_NETWORKS: Final = "upscalers"
+_MAX_TENSORS: Final = 20_000  # Of a network; the largest known ones have about 3,000
+_COLOURS: Final = 3
 
 NamedT = TypeVar("NamedT", bound=Lora | Upscaler)
 
@@ -153,7 +155,7 @@ def taking(name: str) -> Iterator[Path]:
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])
-    if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS)):
+    if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS_FOLDER)):
         raise ModelError("model_there", value=name)
     make_folder(own_folder())
     place = own_folder() / name
@@ -162,7 +164,7 @@ def taking(name: str) -> Iterator[Path]:
     try:
         yield aside / name
         if is_lora(read_header(aside / name, name)):
-            place = own_folder() / LORAS / name
+            place = own_folder() / LORAS_FOLDER / name
             make_folder(place.parent)
         else:
             configuration_source(aside / name)
@@ -180,3 +182,67 @@ def delete_own(path: Path) -> int:
     path.unlink()
     beside = path.with_suffix("")
     return freed + (delete_own(beside) if beside.is_dir() else 0)
+
+
+def _network_folders() -> list[Path]:
+    return [root / _NETWORKS for root in (*models_folders(), own_folder(), bundled_folder())]
+
+
+def _network_alias(name: str) -> str:
+    """Return the bundled model's name for its own network."""
+    own = {path.stem for path in (bundled_folder() / _NETWORKS).glob(f"*{SUFFIX}")}
+    return BUNDLED if name in own else ""
+
+
+def _is_network(header: Header) -> bool:
+    """Tell by a header whether a file can be a network; empty tensors are refused."""
+    has_empty = any(0 in entry["shape"] for entry in header.values())
+    return 0 < len(header) <= _MAX_TENSORS and not is_lora(header) and not has_empty
+
+
+UPSCALERS: Final = Shelf(
+    kind="upscaler",
+    field="upscaler",
+    make=Upscaler,
+    folders=_network_folders,
+    fits=_is_network,
+    alias=_network_alias,
+)
+
+
+def known_upscalers() -> tuple[str, ...]:
+    """Return the names of the networks for any model, sorted; on a public page those offered."""
+    names = {path.stem for path in UPSCALERS.all() if path.parent.parent != bundled_folder()}
+    return tuple(sorted(filter(is_offered, names), key=str.casefold))
+
+
+def needs_spandrel(upscaler: Upscaler) -> bool:
+    """Tell whether a network needs the library spandrel: all but Compact ones (`compact_scale`)."""
+    path = UPSCALERS.recorded(upscaler)
+    return compact_scale(read_header(path, path.name)) is None
+
+
+def compact_scale(header: Header) -> int | None:
+    """Return the scale of a Compact network; None if it is another architecture."""
+    shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
+    given = shapes.get("body.0.weight", ())
+    num_layers = len([name for name in shapes if name.endswith(".weight")])
+    (colours, *_) = (*shapes.get(f"body.{num_layers - 1}.bias", ()), 0)
+    scale = math.isqrt(colours // _COLOURS)
+    if not given or colours != _COLOURS * scale**2 or scale < 1:
+        return None
+    return scale if shapes == _shapes(num_layers, given[0], colours) else None
+
+
+def _shapes(num_layers: int, width: int, colours: int) -> dict[str, tuple[int, ...]]:
+    """Return a Compact network's tensors: convolutions, with PReLU slopes between them."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    last, before = num_layers - 1, _COLOURS
+    for layer in range(0, num_layers, 2):
+        after = colours if layer == last else width
+        shapes[f"body.{layer}.weight"] = (after, before, 3, 3)
+        shapes[f"body.{layer}.bias"] = (after,)
+        if layer != last:
+            shapes[f"body.{layer + 1}.weight"] = (after,)
+        before = after
+    return shapes

@@ -20,8 +20,7 @@ from typing import BinaryIO, Final
 
 from seedgrid.core.errors import LibraryError
 
-DELETING: Final = "seedgrid-delete"
-"""The name of the threads of `delete_aside`."""
+DELETING: Final = "seedgrid-delete"  # The name of the threads of `delete_aside`
 RESERVE_BYTES: Final = 250_000
 """Space for what is written beside the pictures: the database's journal, folders, marks."""
 TEMPORARY_PREFIX: Final = ".seedgrid-"

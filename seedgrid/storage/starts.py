@@ -1,8 +1,9 @@
-"""Starts: the pictures that image-to-image begins from, stored by the SHA-256 of their pixels.
+"""Starts and masks: what image-to-image begins from, and what it may change. Needs no torch.
 
-A recipe names its start by that digest. The file is in the library's folder `starts`; painting
-finds it in the folders that this process knows. A mask of what may change is stored in the same
-way; white may change. Only PNG, JPEG and WebP are read. Needs no torch.
+They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
+folder `starts`; painting finds them in the folders that this process knows. White of a mask may
+change; every pixel outside is the parent's. Near the edge inside, both are mixed in integers, so
+that every machine gets the same result.
 
     digest = keep(folder, read_picture(data))
     pixels(digest)
@@ -15,14 +16,18 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
 from seedgrid.storage.unpacking import on_white, unpacked, upright
 
+Inside = NDArray[np.bool_]  # Shape (height, width): whether a pixel belongs to the region
+
 MAX_SIDE_PX: Final = 2048
 """Larger pictures are reduced when they are stored: no picture is painted larger."""
+WHITE: Final = 128  # From this grey on, a mask lets a pixel change
 
 _MAX_PIXELS: Final = 100_000_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -124,3 +129,75 @@ def check_there(digests: Sequence[str]) -> None:
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])
+
+
+def inside(mask: str, width: int, height: int) -> Inside:
+    """Return the region of a stored mask.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    return _white(pixels(mask), width, height)
+
+
+def _white(pixels: Pixels, width: int, height: int) -> Inside:
+    """Return the white pixels of a mask, resized to a picture's size."""
+    from PIL import Image
+
+    grey = Image.fromarray(pixels).convert("L").resize((width, height), Image.Resampling.NEAREST)
+    return np.asarray(grey) >= WHITE
+
+
+def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
+    """Return a mask as it is stored: of this size, black and white.
+
+    Raises:
+        InputError: `mask_empty`, `mask_full`.
+    """
+    region = _white(pixels, width, height)
+    if not region.any():
+        raise InputError("mask_empty", field="only")
+    if region.all():
+        raise InputError("mask_full", field="only")
+    return np.where(region[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
+
+
+def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
+    """Return the painted picture in the region and the parent outside it.
+
+    Both are mixed in the region's outer `feather` pixels.
+    """
+    whole = feather + 1
+    own = _depths(region, whole)[..., None]  # (height, width, 1), 0 … whole
+    mixed = parent.astype(np.int32) * (whole - own) + painted.astype(np.int32) * own
+    result: Pixels = ((mixed + whole // 2) // whole).astype(np.uint8)
+    return result
+
+
+def _depths(region: Inside, most: int) -> NDArray[np.int32]:
+    """Return each pixel's depth inside the region, 0 outside, at most `most`.
+
+    The picture's own edge does not count as an edge of the region.
+    """
+    depths = region.astype(np.int32)
+    left = region
+    for _ in range(most - 1):
+        left = _eroded(_eroded(left).T).T
+        if not left.any():
+            break
+        depths += left
+    return depths
+
+
+def _eroded(region: Inside) -> Inside:
+    """Remove one row at each upper and lower edge."""
+    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")
+    return rows[:-2] & rows[1:-1] & rows[2:]
+
+
+def in_cells(region: Inside, rows: int, columns: int) -> Inside:
+    """Return which cells of a grid over the picture hold any pixel of the region."""
+    height, width = region.shape
+    tops, lefts = np.arange(rows) * height // rows, np.arange(columns) * width // columns
+    cells: Inside = np.logical_or.reduceat(np.logical_or.reduceat(region, tops, 0), lefts, 1)
+    return cells

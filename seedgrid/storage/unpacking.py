@@ -39,8 +39,7 @@ _JPEG: Final = b"\xff\xd8\xff"
 _EXIF_MARK: Final = b"Exif\0\0"
 _PNG_PIXELS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
 _WEBP_PIXELS: Final = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF"})
-_WEBP_FLAGS: Final = 0b0001_0010
-"""The flags of VP8X that are kept: transparency and animation."""
+_WEBP_FLAGS: Final = 0b0001_0010  # The flags of VP8X that are kept: transparency and animation
 _JPEG_METADATA: Final = {*range(0xE1, 0xEE), 0xEF, 0xFE}
 """Comments, and application data except JFIF's and Adobe's, which say what the numbers mean."""
 _MAX_PARTS: Final = 10_000
@@ -51,20 +50,17 @@ _TRANSPOSED: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 
 _VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
 _BAND_ROWS: Final = 64
-_RGB_BYTES: Final = 4
-"""Bytes of a pixel in Pillow."""
+_RGB_BYTES: Final = 4  # Bytes of a pixel in Pillow
 _WEBP_BYTES: Final = 16
 """Bytes of a pixel: two canvases of the decoder, their result, and the picture."""
-_SCANNED_BYTES: Final = 6
-"""Bytes of a pixel of a progressive JPEG: two for each of three channels."""
+_SCANNED_BYTES: Final = 6  # Bytes of a pixel of a progressive JPEG: two for each of three channels
 _FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES
 """Memory of the largest picture that SeedGrid paints; less is neither refused nor delayed."""
 _SCAN: Final = b"\xff\xda"
 _MAX_SCANS: Final = 100
 """Limit of a JPEG's scans; programs write ten. Each scan costs a pass over the whole picture."""
 
-_heavy = threading.Lock()
-"""Held while a larger picture is decoded: one at a time."""
+_heavy = threading.Lock()  # Held while a larger picture is decoded: one at a time
 
 
 @contextmanager

@@ -23,15 +23,14 @@ from seedgrid.models.download import Downloads, Progress, fetch_configurations
 from seedgrid.models.files import SUFFIX, configuration_source
 from seedgrid.models.hub import ask, decoder_for, is_decoder_here
 from seedgrid.models.loras import (
+    LORAS,
     LoraItem,
     delete_lora,
     describe_lora,
     find_lora,
     lora_items,
-    recorded_lora,
-    take_lora,
 )
-from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
+from seedgrid.models.shelf import UPSCALERS, known_upscalers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +82,7 @@ class ModelManager:
         for text in named:
             name, equals, scale = text.rpartition("=")
             file = name if equals else text
-            lora = take_lora(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
+            lora = LORAS.take(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
             number = read_scale(scale) if equals else 1.0
             loras.append(lora.model_copy(update={"scale": number}))
         return tuple(loras)
@@ -103,7 +102,7 @@ class ModelManager:
         Raises:
             ModelError: It is missing, or no network.
         """
-        return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
+        return UPSCALERS.take(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
     def first(self) -> tuple[FirstModel, ...]:
         """Return recommended models to download that are not here yet.
@@ -167,7 +166,7 @@ class ModelManager:
             ModelError: `lora_missing`; `lora_damaged`; `download_forbidden` on a public page.
         """
         _at_home(file)
-        return describe_lora(recorded_lora(take_lora(Path(file))))
+        return describe_lora(LORAS.recorded(LORAS.take(Path(file))))
 
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:

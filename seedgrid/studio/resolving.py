@@ -17,8 +17,8 @@ from seedgrid.core.request import Request
 from seedgrid.core.seeds import check_count
 from seedgrid.core.variables import is_public
 from seedgrid.diffusion.probe_results import advised_width
-from seedgrid.models import loras, upscalers
-from seedgrid.models.loras import find_lora
+from seedgrid.models.loras import LORAS, find_lora
+from seedgrid.models.shelf import UPSCALERS
 
 MAX_LIST_KB: Final = 64
 
@@ -106,9 +106,9 @@ def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], Mode
     for model in {requests.ask_again(recipe).model for recipe in recipes}:
         card(model)
     for upscaler in {recipe.upscaler for recipe in recipes if recipe.upscaler}:
-        upscalers.check_offered(upscaler.id)
+        UPSCALERS.check_offered(upscaler.id)
     for name in {lora.id for recipe in recipes for lora in recipe.loras}:
-        loras.check_offered(name)
+        LORAS.check_offered(name)
 
 
 def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
