@@ -2,10 +2,10 @@
 
 A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
 format (`"defaults"`), its upscaler network (`"upscaler"`), suggested words (`"hints"`), all known
-words (`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`). Needs no
-torch.
+words (`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`).
 """
 
+import contextlib
 import platform
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.errors import ModelError
@@ -27,7 +27,6 @@ from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 
 _SMALL_MODEL_PARAMETERS: Final = 200_000_000
-
 _SHARE: Final = 0.9  # The share of the memory that a model may take
 _SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
 """Number formats that take less memory than float32, the most exact first, by option name."""
@@ -56,7 +55,7 @@ _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
 class _Defaults(BaseModel):
     """A publisher's defaults; None leaves the family's."""
 
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True)
 
     width: int | None = None
     height: int | None = None
@@ -69,14 +68,12 @@ class _Defaults(BaseModel):
 class _SideFile(BaseModel):
     """The `seedgrid.json` beside a model."""
 
-    model_config = ConfigDict(extra="ignore")
-
     defaults: _Defaults = _Defaults()
     enlarges: bool = True
     upscaler: str = ""
-    hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    hints: dict[str, tuple[str, ...]] = {}
     words: tuple[str, ...] = ()
-    names: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    names: dict[str, dict[str, tuple[str, ...]]] = {}
     suffixes: tuple[str, ...] = ()
 
     @property
@@ -96,11 +93,7 @@ class _SideFile(BaseModel):
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
-    """Return the card of a model.
-
-    Raises:
-        ModelError: `model_damaged` when a configuration lacks what its family needs.
-    """
+    """Return the card of a model; raise `model_damaged` if a configuration lacks a value."""
     family, configs = files.family, files.configs
     side = _read_side_file(ref, files.folder)
     steps, guidance = _usual(ref.id, files)
@@ -171,14 +164,11 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
 
 
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
-    """Return the schedulers that a model can use.
-
-    Some pipelines pass noise levels, which only their own scheduler takes, or a shift, which other
-    solvers refuse with models of a fixed shift such as Flux schnell.
-    """
+    """Return the schedulers that a model can use."""
     names = schedulers.names_for(family.sampling)
     if family.own_solver:
         return tuple(name for name in names if name == schedulers.own_name(family, own))
+    # Other solvers refuse the shift that some pipelines pass to models of a fixed one.
     if not family.tells_shift or own.get("use_dynamic_shifting"):
         return names
     return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
@@ -200,8 +190,6 @@ def first_fitting(needs: Mapping[str, int]) -> str | None:
 def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
     """Refuse a model whose weights are larger than memory and swap, before it is loaded.
 
-    Otherwise the system would kill the program. Loaded models do not count: they are freed first.
-
     Raises:
         ModelError: `model_memory`, or `model_memory_format` if a smaller format would fit.
     """
@@ -217,23 +205,14 @@ def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
 
 @cache
 def memory_bytes() -> int:
-    """Return the bytes of memory for models: the largest GPU's, else the main memory."""
-    own = int(psutil.virtual_memory().total)
-    return (_gpu_bytes() or own) if likely_device_type() == "cuda" else own
-
-
-def _gpu_bytes() -> int | None:
-    """Return the memory of the largest NVIDIA GPU by `nvidia-smi`; None if unknown."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return None
-    query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    try:
-        answer = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 (the system's own tool)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    numbers = [int(line) for line in answer.stdout.split() if line.isdigit()]
-    return max(numbers) * 1024 * 1024 if numbers else None
+    """Return the bytes of memory for models: the largest NVIDIA GPU's, else the main memory."""
+    if tool := shutil.which("nvidia-smi"):
+        query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            answer = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 (the system's own tool)
+            if sizes := [int(line) for line in answer.stdout.split() if line.isdigit()]:
+                return max(sizes) * 1024 * 1024
+    return int(psutil.virtual_memory().total)
 
 
 def size_text(num_bytes: float) -> str:

@@ -1,9 +1,4 @@
-"""The models on this machine with what helps to choose one, without reading their weights.
-
-Needs no torch.
-
-    [item.id for item in items()]
-"""
+"""The models on this machine with what helps to choose one, without reading their weights."""
 
 import contextlib
 import json
@@ -27,12 +22,13 @@ from seedgrid.models.families import Configs
 from seedgrid.models.files import SUFFIX, ModelFiles, read_header
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
-from seedgrid.storage.cache import known_digest, recall, remember_one
+from seedgrid.storage.cache import known_digest, recall
 from seedgrid.storage.files import size_of
 
 Kind = Literal["bundled", "hub", "folder", "file"]
 
-_LICENCES: Final = "licences"
+LICENCES: Final = "licences"  # The cache of licences by hub id
+
 _FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8"}
 _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
 _CARD_CHARACTERS: Final = 4000
@@ -146,12 +142,6 @@ def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(others))
 
 
-def keep_licence(hub_id: str, licence: str) -> None:
-    """Remember the hub's licence of a model: its card is not downloaded."""
-    if licence:
-        remember_one(_LICENCES, hub_id, licence)
-
-
 def _with_files(item: Item, files: ModelFiles) -> Item:
     try:
         width, height = files.family.size(files.configs)
@@ -184,7 +174,7 @@ def _licence(model: Model) -> str:
         names = [each for each in _LICENCE.findall(head) if each != "other"]
         if names:
             return str(names[-1])
-    licence = recall(_LICENCES).get(model.id)
+    licence = recall(LICENCES).get(model.id)
     return licence if isinstance(licence, str) else ""
 
 

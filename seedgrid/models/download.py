@@ -25,7 +25,8 @@ from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.models import hub
-from seedgrid.models.catalogue import keep_licence
+from seedgrid.models.catalogue import LICENCES
+from seedgrid.models.files import SUFFIX
 from seedgrid.models.hub import HubFile, HubModel, read_download, repository_folder
 from seedgrid.models.loras import check_free, keep_lora
 from seedgrid.models.shelf import delete_own, is_own
@@ -90,11 +91,7 @@ class Downloads:
         self._is_closed = False
 
     def start(self, hub_id: str) -> Progress:
-        """Start or resume `org/name` or `org/name@revision`, of a LoRA also `org/name/FILE`.
-
-        Raises:
-            ModelError: `model_name`.
-        """
+        """Start or resume a download of a name that `read_download` reads, else `model_name`."""
         if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])
         with self._changed:
@@ -129,11 +126,7 @@ class Downloads:
                     job.now = replace(job.now, state="stopped")
 
     def discard(self, hub_id: str) -> None:
-        """Delete a download that is not running, and its bytes.
-
-        Raises:
-            ModelError: `download_busy`.
-        """
+        """Delete a download and its bytes; raise `download_busy` if it is running."""
         name = read_download(hub_id)[0]
         with self._changed:
             job = self._jobs.get(hub_id)
@@ -197,7 +190,8 @@ class Downloads:
         fetch(model, job.watch)
         _forget(hub_id)
         if not model.lora:
-            keep_licence(model.id, model.licence)
+            if model.licence:  # The model's card is not downloaded.
+                remember_one(LICENCES, model.id, model.licence)
             return
         repository = repository_folder(model.id)
         keep_lora(model, repository / "blobs" / model.files[0].digest)
@@ -259,11 +253,10 @@ def fetch(model: HubModel, watch: Watch) -> None:
 def fetch_configurations(model: HubModel, folder: Path) -> None:
     """Download a single file's configurations and tokenizer, a few MB, into a folder."""
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
-    small = [file for file in model.files if not file.name.endswith(".safetensors")]
     with _alone(model.id), hub.translated(model.id):
         shutil.rmtree(aside, ignore_errors=True)
         try:
-            for file in small:
+            for file in (each for each in model.files if not each.name.endswith(SUFFIX)):
                 place = aside / file.name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _fetch_file(model, file, aside, lambda _: None)
@@ -297,11 +290,7 @@ def _alone(hub_id: str) -> contextlib.AbstractContextManager[object]:
 
 
 def check_room(model: str, folder: Path, wanted: int) -> None:
-    """Check that the disk of a folder has room for so many bytes of a model.
-
-    Raises:
-        ModelError: `download_room`.
-    """
+    """Raise `download_room` if a folder's disk has no room for so many bytes of a model."""
     folder = nearest_folder(folder)
     free = shutil.disk_usage(folder).free
     if wanted and wanted + RESERVE_BYTES > free:
@@ -339,10 +328,8 @@ def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> Non
     from huggingface_hub.utils import build_hf_headers
 
     url = hf_hub_url(model.id, file.name, revision=model.revision)
-    headers = build_hf_headers() | {
-        "Accept-Encoding": "identity",
-        "Range": f"bytes={target.tell()}-",
-    }
+    span = {"Accept-Encoding": "identity", "Range": f"bytes={target.tell()}-"}
+    headers = build_hf_headers() | span
     with get_session().stream(
         "GET", url, headers=headers, timeout=_WAIT_S, follow_redirects=True
     ) as answer:

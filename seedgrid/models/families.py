@@ -242,18 +242,14 @@ def family_of(name: str) -> Family:
     if source is None:
         raise ModelError("model_family", value=name, family=name, release=version("diffusers"))
     if name not in _ROWS:
-        _check_paints(name, source)
+        for code, outputs in _OTHER_OUTPUTS.items():
+            if outputs & source.outputs:
+                raise ModelError(code, value=name, family=name)
+        if _NEEDS_PICTURE.search(name) or set(_IMAGES) & set(source.required):
+            raise ModelError("model_needs_picture", value=name, family=name)
+        if not source.outputs & {"images", "image"} or not source.parameters.keys() >= _PARAMETERS:
+            raise ModelError("model_other", value=name, family=name)
     return Family(**(_read(name, source) | _ROWS.get(name, {})))
-
-
-def _check_paints(name: str, source: PipelineSource) -> None:
-    for code, outputs in _OTHER_OUTPUTS.items():
-        if outputs & source.outputs:
-            raise ModelError(code, value=name, family=name)
-    if _NEEDS_PICTURE.search(name) or set(_IMAGES) & set(source.required):
-        raise ModelError("model_needs_picture", value=name, family=name)
-    if not source.outputs & {"images", "image"} or not source.parameters.keys() >= _PARAMETERS:
-        raise ModelError("model_other", value=name, family=name)
 
 
 def _read(name: str, source: PipelineSource) -> dict[str, Any]:

@@ -1,13 +1,11 @@
 """Reads a model's folder or single file without torch, and refuses what is damaged or unsafe.
 
 Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code when they are opened, so
-they never are. A folder with Python code of its own is refused too. A single file, as model sites
-publish them, has only weights; the names of its tensors tell the family. Its configurations and
-tokenizer come from a folder of the same name beside it (`fox.safetensors`, `fox/model_index.json`),
-else from a repository of its family in the hub's cache.
+they never are. A folder with Python code of its own is refused too. A single file has only weights;
+its configurations and tokenizer come from a folder of the same name beside it (`fox.safetensors`,
+`fox/model_index.json`), else from a repository of its family in the hub's cache.
 
-    files = read_folder(Path("assets/model"))
-    files.family.pipeline, files.digest()
+    read_folder(Path("assets/model")).family.pipeline
 """
 
 import json
@@ -198,11 +196,7 @@ def count_parameters(header: Header) -> int:
 
 
 def parse_object(content: bytes, model: str, file: str) -> dict[str, Any]:
-    """Return the JSON object in a file of a model.
-
-    Raises:
-        ModelError: `model_damaged`.
-    """
+    """Return the JSON object in a file of a model; raise `model_damaged` for anything else."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -213,11 +207,7 @@ def parse_object(content: bytes, model: str, file: str) -> dict[str, Any]:
 
 
 def family_in(index: dict[str, Any], model: str) -> Family:
-    """Return the family that a model's index names.
-
-    Raises:
-        ModelError: `model_code`, or as `family_of`.
-    """
+    """Return the family that a model's index names; raise `model_code`, or as `family_of`."""
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
         raise ModelError("model_code", value=model, file=INDEX)
@@ -260,15 +250,12 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
 def _check_denoiser(
     components: dict[str, str], configs: Configs, model: str, family: Family
 ) -> None:
-    """Refuse a denoiser of another class than the pipeline's source names, or for inpainting.
-
-    Older folders say `Transformer2DModel` where diffusers has a more specific class now. The input
-    of an inpainting denoiser also has a picture and a mask (nine channels).
-    """
+    """Refuse a denoiser of another class than the pipeline's source names, or for inpainting."""
     part = family.denoiser
     expected, class_name = family.components.get(part, ()), components.get(part)
     if class_name is None:
         raise ModelError("model_part", value=model, part=part)
+    # Older folders say `Transformer2DModel` where diffusers has a more specific class now.
     if not any(each.endswith(class_name) for each in expected):
         data = {"family": family.pipeline, "found": class_name, "wanted": expected[-1]}
         raise ModelError("model_mixed", value=model, part=part, **data)

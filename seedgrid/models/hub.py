@@ -71,11 +71,7 @@ class HubModel:
 
 
 def read_download(text: str) -> tuple[str | None, str | None, str]:
-    """Read `org/name`, its revision, and a file: `org/name/fox.safetensors`.
-
-    Returns:
-        Id, revision and file, which may be empty; the id is None for other texts.
-    """
+    """Read `org/name@revision` and a file: `org/name/fox.safetensors`; else None, None, ""."""
     path, at, revision = text.partition("@")
     owner, name, *folders = [*path.split("/"), ""]
     hub_id, file = f"{owner}/{name}", "/".join(folders)[:-1]
@@ -124,11 +120,7 @@ def ask(hub_id: str) -> HubModel:
 
 
 def _model_names(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the files of a model to download: no pickles and no second copies.
-
-    Of a variant such as fp16 only what has no plain counterpart. Models that cannot be loaded are
-    refused.
-    """
+    """Return the files to download, and refuse models that cannot be loaded."""
     model = hub_id.rpartition("/")[2]
     components = model_files.components_of(index, model, model_files.family_in(index, model))
     for folder, class_name in components.items():
@@ -137,7 +129,7 @@ def _model_names(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> li
         if own and not is_safe and not model_files.WITHOUT_WEIGHTS.search(class_name):
             raise ModelError("model_pickle", value=hub_id, file=f"{folder}/")
     loaded = [name for name in names if (m := _WANTED.fullmatch(name)) and m[1] in components]
-    plain = set(names)
+    plain = set(names)  # Of a variant such as fp16 only files without a plain counterpart.
     return [INDEX] + [
         name
         for name in loaded
@@ -182,11 +174,7 @@ def is_decoder_here(name: str) -> bool:
 
 
 def decoder_folder(name: str) -> Path:
-    """Return the newest folder of a tiny decoder.
-
-    Raises:
-        ModelError: `model_not_downloaded`.
-    """
+    """Return the newest folder of a tiny decoder; raise `model_not_downloaded`."""
     if not is_decoder_here(name):
         raise ModelError("model_not_downloaded", value=name)
     return snapshots(repository_folder(name), _TINY_FILES)[-1]

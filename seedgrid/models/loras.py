@@ -3,7 +3,7 @@
 A LoRA is found by file, by the name of one that was used before or is in a folder of
 `SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
 model come from its file's metadata or its card on the hub, and are untrusted text. Whether it fits
-a model is checked when it is loaded. Needs no torch.
+a model is checked when it is loaded.
 
     find_lora("fox").weights_sha256
 """
@@ -11,6 +11,7 @@ a model is checked when it is loaded. Needs no torch.
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -105,6 +106,7 @@ def describe_lora(path: Path) -> LoraItem:
     with safe_open(path, framework="np") as file:
         metadata = file.metadata() or {}
     words, licence, *_ = [*recall_texts(_CARDS).get(path.stem, []), "", ""]
+    phrases = (metadata.get("modelspec.trigger_phrase") or words)[:400].split(",")
     architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
     return LoraItem(
         id=path.stem,
@@ -112,18 +114,14 @@ def describe_lora(path: Path) -> LoraItem:
         num_bytes=size_of(path),
         hub_id=_source_of(path.stem),
         made_for=_plain(architecture or metadata.get("ss_base_model_version", "")),
-        words=_phrases(metadata.get("modelspec.trigger_phrase") or words) or _usual_tags(metadata),
+        words=(_plain_lines(phrases) or _plain_lines(_usual_tags(metadata)))[:MAX_WORDS],
         licence=licence,
         deletable=is_own(path),
     )
 
 
 def check_free(model: HubModel) -> None:
-    """Refuse a LoRA of the hub whose name another file already has.
-
-    Raises:
-        ModelError: `model_there`.
-    """
+    """Raise `model_there` if another file already has the name of a LoRA of the hub."""
     place = _place(model)
     if place.exists() and file_digest(place) != model.files[0].digest:
         raise ModelError("model_there", value=place.name)
@@ -162,12 +160,7 @@ def _place(model: HubModel) -> Path:
     return own_folder() / LORAS_FOLDER / f"{model.lora}{SUFFIX}"
 
 
-def _phrases(text: str) -> tuple[str, ...]:
-    phrases = (_plain(each) for each in text[:400].split(","))
-    return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_WORDS]
-
-
-def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
+def _usual_tags(metadata: dict[str, str]) -> list[str]:
     """Return the tags that are at least half as frequent as the most frequent one.
 
     Source: https://github.com/kohya-ss/sd-scripts, `ss_tag_frequency` in `train_network.py`.
@@ -178,10 +171,13 @@ def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
         for tags in folders.values():
             counts.update({str(tag): int(number) for tag, number in tags.items()})
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
-        return ()
+        return []
     most = max(counts.values(), default=0)
-    usual = [tag for tag, number in counts.most_common(MAX_WORDS) if number * 2 >= most]
-    return tuple(dict.fromkeys(each for tag in usual if (each := _plain(tag))))
+    return [tag for tag, number in counts.most_common(MAX_WORDS) if number * 2 >= most]
+
+
+def _plain_lines(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(_plain, texts))))
 
 
 def _plain(text: str) -> str:

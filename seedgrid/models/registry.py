@@ -3,7 +3,7 @@
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
 that was used before or is in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
-the digest, never a path. Needs no torch.
+the digest, never a path.
 
     find("bundled").card.schedulers
 """
@@ -80,13 +80,13 @@ def _same(name: str, revision: str, path: Path, _states: tuple[str, ...]) -> Mod
     return Model(id=name, revision=revision, path=path)
 
 
-def find(model: str | None) -> Model:
+def find(name: str | None) -> Model:
     """Find a model by what a person calls it; None is `SEEDGRID_MODEL`, or the bundled model.
 
     Raises:
         ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
-    wanted = model or os.environ.get("SEEDGRID_MODEL") or BUNDLED
+    wanted = name or os.environ.get("SEEDGRID_MODEL") or BUNDLED
     path = Path(wanted)
     if wanted == BUNDLED:
         return _read_once(BUNDLED, "local", bundled_folder())
@@ -96,9 +96,15 @@ def find(model: str | None) -> Model:
         raise ModelError("model_gguf", value=path.name)
     if path.suffix in model_files.PICKLE_SUFFIXES:
         raise ModelError("model_pickle", value=path.name, file=path.name)
-    local = _find_local(wanted)
-    if local is not None:
-        return local
+    path = path.expanduser()
+    if _may_be_model(path):
+        model = _as_model(path.resolve())
+        known = recall_texts(_PLACES).get(model.id, [])
+        if str(model.path) not in known:  # So that a recipe's name finds it.
+            remember_one(_PLACES, model.id, [*known, str(model.path)])
+        return model
+    if places := _known_places(wanted):
+        return _as_model(places[0])
     hub_id, revision, file = read_download(wanted)
     if hub_id is None or file:
         raise ModelError("model_missing", value=wanted[:200])
@@ -159,18 +165,6 @@ def installed() -> tuple[Model, ...]:
             model = _as_model(path)
             models.setdefault(model.id, model)
     return tuple(models.values())
-
-
-def _find_local(name: str) -> Model | None:
-    """Return the model of a path, or of a name in the known folders."""
-    path = Path(name).expanduser()
-    if _may_be_model(path):
-        model = _as_model(path.resolve())
-        known = recall_texts(_PLACES).get(model.id, [])
-        if str(model.path) not in known:  # So that a recipe's name finds it.
-            remember_one(_PLACES, model.id, [*known, str(model.path)])
-        return model
-    return next(map(_as_model, _known_places(name)), None)
 
 
 def _may_be_model(path: Path) -> bool:

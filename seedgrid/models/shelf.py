@@ -85,11 +85,7 @@ class Shelf(Generic[NamedT]):
         raise ModelError(f"{self.kind}_changed", value=named.id)
 
     def check_offered(self, name: str) -> None:
-        """Refuse a name that a public page does not offer, whether it is here or not.
-
-        Raises:
-            InputError: `KIND_not_offered`.
-        """
+        """Raise `KIND_not_offered` for a name that a public page does not offer, here or not."""
         name = name.removesuffix(SUFFIX)
         if not is_offered(name, self.alias(name)):
             raise InputError(f"{self.kind}_not_offered", field=self.field, value=name[:80])

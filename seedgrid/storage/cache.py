@@ -65,12 +65,12 @@ def remember_one(name: str, key: str, value: object) -> None:
 
 
 def recall_value(name: str, key: str, kind: type[ModelT]) -> ModelT | None:
-    """Return a value of `remember_value`; None if there is none that validates."""
+    """Return a value stored as its JSON by `remember_one`; None if there is none that validates."""
     return _read(recall(name).get(key, ""), kind)
 
 
 def recall_values(name: str, kind: type[ModelT]) -> list[ModelT]:
-    """Return all values of `remember_value` under a name, without those of other releases."""
+    """Return all such values under a name, without those of other releases."""
     found = (_read(data, kind) for data in recall(name).values())
     return [value for value in found if value is not None]
 
@@ -79,11 +79,6 @@ def _read(data: str, kind: type[ModelT]) -> ModelT | None:
     with contextlib.suppress(ValidationError):
         return kind.model_validate_json(data)
     return None
-
-
-def remember_value(name: str, key: str, value: BaseModel) -> None:
-    """Store a value for `recall_value`, as `remember_one` does."""
-    remember_one(name, key, value.model_dump_json())
 
 
 def files_digest(files: Mapping[str, Path]) -> str:

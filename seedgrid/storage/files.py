@@ -20,11 +20,8 @@ from typing import BinaryIO, Final
 
 from seedgrid.core.errors import LibraryError
 
-DELETING: Final = "seedgrid-delete"  # The name of the threads of `delete_aside`
 RESERVE_BYTES: Final = 250_000
 """Space for what is written beside the pictures: the database's journal, folders, marks."""
-TEMPORARY_PREFIX: Final = ".seedgrid-"
-TEMPORARY_SUFFIX: Final = ".part"
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 _CODES: Final = {
@@ -39,11 +36,7 @@ _CODES: Final = {
 def write_atomically(
     path: Path, data: bytes, *, temporary_folder: Path | None = None, mode: int = 0o666
 ) -> None:
-    """Write a file; when this returns it is complete on the disk. See `open_atomically`.
-
-    Raises:
-        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
-    """
+    """Write a file as `open_atomically`; when this returns it is complete on the disk."""
     with open_atomically(path, temporary_folder=temporary_folder, mode=mode) as file:
         file.write(data)
 
@@ -63,8 +56,7 @@ def open_atomically(
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
     """
-    name = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
-    temporary = (temporary_folder or path.parent) / name
+    temporary = (temporary_folder or path.parent) / f".seedgrid-{secrets.token_hex(8)}.part"
     with refusals(path):
         try:
             with open(temporary, "x+b", opener=partial(os.open, mode=mode)) as file:
@@ -91,10 +83,7 @@ def make_folder(path: Path) -> None:
 
 
 def check_room(folder: Path, num_bytes: int) -> None:
-    """Refuse to begin if the disk has no room for so many bytes.
-
-    Other programs may use the space meanwhile: writing can still fail.
-    """
+    """Raise `disk_low` if the disk has no room for so many bytes; writing can still fail."""
     with refusals(folder):
         free = shutil.disk_usage(folder).free
     if free < num_bytes + RESERVE_BYTES:
@@ -150,13 +139,11 @@ def delete_aside(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     deleting = partial(shutil.rmtree, aside, ignore_errors=True)
-    threading.Thread(target=deleting, name=DELETING, daemon=True).start()
+    threading.Thread(target=deleting, name="seedgrid-delete", daemon=True).start()
 
 
 def assets_folder() -> Path:
-    """Return the folder of the page's files and the bundled model.
-
-    It is beside the package in a checkout, inside it when installed.
-    """
+    """Return the folder of the page's files and the bundled model."""
+    # Beside the package in a checkout, inside it when installed.
     inside = _PACKAGE / "assets"
     return inside if inside.is_dir() else _PACKAGE.parent / "assets"

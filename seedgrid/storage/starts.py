@@ -61,20 +61,12 @@ def place_of(sha256: str) -> Path | None:
 
 
 def pixels(sha256: str) -> Pixels:
-    """Return a start's pixels.
-
-    Raises:
-        PictureError: `start_missing`: it is missing or damaged.
-    """
+    """Return a start's pixels; raise `start_missing` if it is missing or damaged."""
     return read_start(sha256)[1]
 
 
 def read_start(sha256: str) -> tuple[bytes, Pixels]:
-    """Return a start's PNG file and its pixels, after checking their digest.
-
-    Raises:
-        PictureError: `start_missing`: it is missing or damaged.
-    """
+    """Return a start's PNG file and its pixels, after checking their digest; see `pixels`."""
     path = place_of(sha256)
     try:
         data = path.read_bytes() if path else b""
@@ -121,22 +113,14 @@ def read_picture(data: bytes) -> Pixels:
 
 
 def check_there(digests: Sequence[str]) -> None:
-    """Check that starts are here, before anything is computed.
-
-    Raises:
-        InputError: `start_missing`.
-    """
+    """Raise `start_missing` if a start is not here, before anything is computed."""
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])
 
 
 def inside(mask: str, width: int, height: int) -> Inside:
-    """Return the region of a stored mask.
-
-    Raises:
-        PictureError: `start_missing`.
-    """
+    """Return the region of a stored mask; raises as `pixels`."""
     return _white(pixels(mask), width, height)
 
 
@@ -149,11 +133,7 @@ def _white(pixels: Pixels, width: int, height: int) -> Inside:
 
 
 def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
-    """Return a mask as it is stored: of this size, black and white.
-
-    Raises:
-        InputError: `mask_empty`, `mask_full`.
-    """
+    """Return a mask of this size, black and white; raise `mask_empty` or `mask_full`."""
     region = _white(pixels, width, height)
     if not region.any():
         raise InputError("mask_empty", field="only")
@@ -163,10 +143,7 @@ def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
 
 
 def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
-    """Return the painted picture in the region and the parent outside it.
-
-    Both are mixed in the region's outer `feather` pixels.
-    """
+    """Return a picture as painted in the region, mixed in its outer `feather` pixels."""
     whole = feather + 1
     own = _depths(region, whole)[..., None]  # (height, width, 1), 0 … whole
     mixed = parent.astype(np.int32) * (whole - own) + painted.astype(np.int32) * own
@@ -175,10 +152,7 @@ def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> P
 
 
 def _depths(region: Inside, most: int) -> NDArray[np.int32]:
-    """Return each pixel's depth inside the region, 0 outside, at most `most`.
-
-    The picture's own edge does not count as an edge of the region.
-    """
+    """Return each pixel's distance from the region's edge, 0 outside, at most `most`."""
     depths = region.astype(np.int32)
     left = region
     for _ in range(most - 1):
@@ -191,7 +165,7 @@ def _depths(region: Inside, most: int) -> NDArray[np.int32]:
 
 def _eroded(region: Inside) -> Inside:
     """Remove one row at each upper and lower edge."""
-    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")
+    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")  # The picture's own edge is no edge.
     return rows[:-2] & rows[1:-1] & rows[2:]
 
 

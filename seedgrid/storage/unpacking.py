@@ -146,11 +146,7 @@ def upright(image: Image.Image, data: bytes) -> Image.Image:
 
 
 def exif_block(data: bytes) -> bytes | None:
-    """Return the first EXIF block of a PNG, JPEG or WebP file: a TIFF structure.
-
-    Returns:
-        Empty if there is none; None for one above 256 KB.
-    """
+    """Return the first EXIF block of a file, empty if there is none; None above 256 KB."""
     for part in _parts(data):
         has_mark = data.startswith(_EXIF_MARK, part.data)
         if part.kind in (b"eXIf", b"EXIF") or (part.kind == b"\xe1" and has_mark):
@@ -187,31 +183,23 @@ class _Part(NamedTuple):
 
 def _without_metadata(data: bytes) -> bytes:
     """Return a file with its pixels and what they mean, and nothing else."""
-    if _is_webp(data):
-        return _webp_without_metadata(data)
+    whole, parts = memoryview(data), _parts(data)
+    if data.startswith(_JPEG):
+        pixels = [part for part in parts if part.kind[0] not in _JPEG_METADATA]
+        return b"".join(whole[part.start : part.end] for part in pixels)
     if data.startswith(_PNG):
-        parts = [
-            part
-            for part in _parts(data)
-            if part.kind in _PNG_PIXELS and (part.kind == b"IHDR") == (part.start == len(_PNG))
-        ]
-    elif data.startswith(_JPEG):
-        parts = [part for part in _parts(data) if part.kind[0] not in _JPEG_METADATA]
-    else:
+        first = len(_PNG)
+        pixels = [part for part in parts if part.kind in _PNG_PIXELS]
+        pixels = [part for part in pixels if (part.kind == b"IHDR") == (part.start == first)]
+        return b"".join([_PNG, *(whole[part.start : part.end] for part in pixels)])
+    if not _is_webp(data):
         return data
-    head = _PNG if data.startswith(_PNG) else b""
-    return b"".join([head, *(memoryview(data)[part.start : part.end] for part in parts)])
-
-
-def _webp_without_metadata(data: bytes) -> bytes:
     pieces = [b"WEBP"]
-    for part in _parts(data):
+    for part in (part for part in parts if part.kind in _WEBP_PIXELS):
         piece = data[part.start : part.end]
-        if part.kind == b"VP8X":
-            flags = bytes([piece[8] & _WEBP_FLAGS]) if len(piece) > 8 else b""
-            piece = piece[:8] + flags + piece[9:]
-        if part.kind in _WEBP_PIXELS:
-            pieces.append(piece)
+        if part.kind == b"VP8X" and len(piece) > 8:
+            piece = piece[:8] + bytes([piece[8] & _WEBP_FLAGS]) + piece[9:]
+        pieces.append(piece)
     return b"RIFF" + struct.pack("<I", sum(map(len, pieces))) + b"".join(pieces)
 
 
@@ -236,10 +224,7 @@ def _parts(data: bytes) -> Iterator[_Part]:
 
 
 def _jpeg_parts(data: bytes) -> Iterator[_Part]:
-    """Yield the parts before the pixels of a JPEG; the last part is the rest of the file.
-
-    Of a damaged file that last part is left out, so that nothing is unpacked.
-    """
+    """Yield the parts before a JPEG's pixels, then the rest; not the rest of a damaged file."""
     yield _Part(b"\xd8", 0, 2, 2, 2)
     place = 2
     for _ in range(_MAX_PARTS):
