@@ -156,6 +156,8 @@ def _load_tiny(name: str, dtype: torch.dtype) -> Any:
     from diffusers import AutoencoderTiny
 
     folder = decoder_folder(name)
+    if folder is None:
+        raise ModelError("model_not_downloaded", value=name)
     with (
         foreign_errors(lambda _, reason: ModelError("model_damaged", value=name, file=reason)),
         quiet_diffusers(),

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final, Literal
 
 from filelock import FileLock, Timeout
@@ -70,6 +71,7 @@ class _Job:
         self.now = Progress(id=hub_id, state="waiting")
         self.is_stopped = False
         self.began: tuple[float, int] | None = None  # When, and with how many bytes
+        self.ended = threading.Event()
 
     def watch(self, num_bytes: int) -> None:
         """Note the downloaded bytes; raise if it was stopped."""
@@ -85,16 +87,16 @@ class Downloads:
     """The downloads of this process, on one thread. Safe to use from any thread."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._jobs: dict[str, _Job] = {}
+        self._queue = SimpleQueue[_Job | None]()
         self._thread: threading.Thread | None = None
-        self._is_closed = False
 
     def start(self, hub_id: str) -> Progress:
         """Start or resume a download of a name that `read_download` reads, else `model_name`."""
         if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])
-        with self._changed:
+        with self._lock:
             job = self._jobs.get(hub_id)
             if job is None or not job.now.goes_on:
                 self._jobs.pop(hub_id, None)
@@ -102,7 +104,7 @@ class Downloads:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, daemon=True)
                     self._thread.start()
-                self._changed.notify_all()
+                self._queue.put(job)
             return job.now
 
     def known(self) -> tuple[Progress, ...]:
@@ -113,22 +115,23 @@ class Downloads:
             done = unfinished_bytes(name) if name else 0
             if done and isinstance(total, int):
                 known[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=done, total=total)
-        with self._changed:
+        with self._lock:
             return tuple((known | {name: job.now for name, job in self._jobs.items()}).values())
 
     def stop(self, hub_id: str) -> None:
         """Stop a download; its bytes are kept."""
-        with self._changed:
+        with self._lock:
             job = self._jobs.get(hub_id)
             if job is not None:
                 job.is_stopped = True
                 if job.now.state == "waiting":
                     job.now = replace(job.now, state="stopped")
+                    job.ended.set()
 
     def discard(self, hub_id: str) -> None:
         """Delete a download and its bytes; raise `download_busy` if it is running."""
         name = read_download(hub_id)[0]
-        with self._changed:
+        with self._lock:
             job = self._jobs.get(hub_id)
             if name is None or (job is not None and job.now.goes_on):
                 raise ModelError("download_busy", value=hub_id[:80])
@@ -138,26 +141,22 @@ class Downloads:
 
     def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
         """Wait until a download ends, or for `timeout_s`."""
-        with self._changed:
-            job = self._jobs[hub_id]
-            self._changed.wait_for(lambda: not job.now.goes_on, timeout_s)
-            return job.now
+        job = self._jobs[hub_id]
+        job.ended.wait(timeout_s)
+        return job.now
 
     def close(self) -> None:
         """Stop all downloads; they can be resumed."""
-        with self._changed:
-            self._is_closed = True
+        with self._lock:
             for job in self._jobs.values():
                 job.is_stopped = True
-            self._changed.notify_all()
+        self._queue.put(None)
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_closed or self._next() is not None)
-                job = self._next()
-                if self._is_closed or job is None:
-                    return
+        while (job := self._queue.get()) is not None:
+            with self._lock:
+                if job.is_stopped:
+                    continue
                 job.now = replace(job.now, state="asking")
             state: State = "done"
             error: SeedGridError | None = None
@@ -171,12 +170,8 @@ class Downloads:
                 logger.exception("a download failed")
                 data = {"value": job.now.id, "reason": type(caught).__name__}
                 state, error = "failed", ModelError("download_failed", **data)
-            with self._changed:
-                job.now = replace(job.now, state=state, error=error, left_s=None)
-                self._changed.notify_all()
-
-    def _next(self) -> _Job | None:
-        return next((job for job in self._jobs.values() if job.now.state == "waiting"), None)
+            job.now = replace(job.now, state=state, error=error, left_s=None)
+            job.ended.set()
 
     def _fetch(self, job: _Job) -> None:
         hub_id = job.now.id

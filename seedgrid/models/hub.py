@@ -102,7 +102,7 @@ def ask(hub_id: str) -> HubModel:
         there = {each.rfilename: each for each in info.siblings or ()}
         if INDEX in there and not file:
             names = _model_names(name, _read_json(name, info, there[INDEX]), list(there))
-        elif name in _TINY_DECODERS.values() and not file:
+        elif name in _TINY_DECODERS.values() and there.keys() >= {*_TINY_FILES} and not file:
             names = list(_TINY_FILES)
         else:
             names = [_lora_file(name, info, file)]
@@ -168,16 +168,9 @@ def decoder_for(configs: Mapping[str, Mapping[str, Any]]) -> str:
     return _TINY_DECODERS.get(kind, "")
 
 
-def is_decoder_here(name: str) -> bool:
-    """Tell whether a tiny decoder is downloaded."""
-    return bool(snapshots(repository_folder(name), _TINY_FILES))
-
-
-def decoder_folder(name: str) -> Path:
-    """Return the newest folder of a tiny decoder; raise `model_not_downloaded`."""
-    if not is_decoder_here(name):
-        raise ModelError("model_not_downloaded", value=name)
-    return snapshots(repository_folder(name), _TINY_FILES)[-1]
+def decoder_folder(name: str) -> Path | None:
+    """Return the newest folder of a tiny decoder; None if it is not downloaded."""
+    return next(reversed(snapshots(repository_folder(name), _TINY_FILES)), None)
 
 
 def host() -> str:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 _CLASS: Final = re.compile(r"^class (\w+)\(", re.MULTILINE)
-_REQUIRED: Final = object()
 _SAMPLE_SIZE: Final = re.compile(r"self\.default_sample_size = (\d+)$", re.MULTILINE)
 _SETS_SIGMAS: Final = re.compile(r"^\s+sigmas = ", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
@@ -49,14 +48,16 @@ def read_pipeline(name: str) -> PipelineSource | None:
     call, init = methods.get("__call__"), methods.get("__init__")
     if call is None or init is None:
         return None
-    parameters = _parameters(call)
+    arguments = [each.arg for each in call.args.args[1:]]
+    required = arguments[: len(arguments) - len(call.args.defaults)]
+    defaults = zip(arguments[len(required) :], map(_value, call.args.defaults), strict=True)
     code = ast.unparse(call)
     returned = [node.value for node in ast.walk(call) if isinstance(node, ast.Return)]
     calls = [value for value in returned if isinstance(value, ast.Call)]
     sample_size = _SAMPLE_SIZE.search(ast.unparse(init))
     return PipelineSource(
-        parameters={key: None if it is _REQUIRED else it for key, it in parameters.items()},
-        required=tuple(key for key, it in parameters.items() if it is _REQUIRED),
+        parameters=dict.fromkeys(required) | dict(defaults),
+        required=tuple(required),
         components={
             each.arg: tuple(_WORD.findall(ast.unparse(each.annotation) if each.annotation else ""))
             for each in init.args.args[1:]
@@ -99,12 +100,6 @@ def _places() -> dict[str, Path]:
         for name in _CLASS.findall(path.read_text(encoding="utf-8"))
         if name.endswith("Pipeline")
     }
-
-
-def _parameters(function: ast.FunctionDef) -> dict[str, Any]:
-    names = [each.arg for each in function.args.args[1:]]
-    values = [_value(each) for each in function.args.defaults]
-    return dict(zip(names, [_REQUIRED] * (len(names) - len(values)) + values, strict=True))
 
 
 def _value(node: ast.expr) -> Any:  # noqa: ANN401 (a default of any type)

@@ -21,7 +21,7 @@ from seedgrid.models import catalogue, download, registry, shelf
 from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.download import Downloads, Progress, fetch_configurations
 from seedgrid.models.files import SUFFIX, configuration_source
-from seedgrid.models.hub import ask, decoder_for, is_decoder_here
+from seedgrid.models.hub import ask, decoder_folder, decoder_for
 from seedgrid.models.loras import (
     LORAS,
     LoraItem,
@@ -116,7 +116,7 @@ class ModelManager:
             for each in catalogue.first_models()
             if _may_download(each.id)
             and each.id not in installed
-            and (each.use != "live" or (each.id in tiny and not is_decoder_here(each.id)))
+            and (each.use != "live" or (each.id in tiny and not decoder_folder(each.id)))
         )
 
     def tiny_decoder(self, model: str) -> str:
@@ -125,7 +125,7 @@ class ModelManager:
             name = decoder_for(registry.find(model).files.configs)
         except ModelError:
             return ""
-        return name if name and is_decoder_here(name) else ""
+        return name if name and decoder_folder(name) else ""
 
     def download(self, hub_id: str) -> Progress:
         """Start or resume the download of a model or a LoRA; returns at once.
