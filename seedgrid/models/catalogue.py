@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,6 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
 from seedgrid.models import registry
 from seedgrid.models.cards import choose_dtype, first_fitting, likely_device_type
-from seedgrid.models.families import Configs
 from seedgrid.models.files import SUFFIX, ModelFiles, read_header
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
@@ -96,13 +95,6 @@ def first_models() -> tuple[FirstModel, ...]:
 def items() -> tuple[Item, ...]:
     """Return every model on this machine, the bundled one first; LoRAs are left out."""
     return tuple(describe(model) for model in registry.installed() if not model.is_lora)
-
-
-def configurations() -> Iterator[Configs]:
-    """Yield the component configurations of every usable model on this machine."""
-    for model in registry.installed():
-        with contextlib.suppress(ModelError):
-            yield model.files.configs
 
 
 def describe(model: Model) -> Item:

@@ -223,7 +223,7 @@ def fetch(model: HubModel, watch: Watch) -> None:
 
     Raises:
         ModelError: `download_room` before anything is downloaded; `download_digest` for bytes that
-            are not the hub's; `download_busy`; as `hub.refused`.
+            are not the hub's; `download_busy`; as `hub.translated`.
     """
     with _alone(model.id), hub.translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
@@ -300,14 +300,12 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
     with unfinished.open("ab", buffering=0) as target:
         while (before := target.tell()) < file.size:
             try:
-                _append(model, file, target, watch)
-            except SeedGridError:
-                raise
-            except Exception as error:  # Of any type, as in `translated`.
-                refusal = hub.refused(model.id, error)
+                with hub.translated(model.id):
+                    _append(model, file, target, watch)
+            except ModelError as refusal:
                 tries = _TRIES if target.tell() > before else tries - 1
                 if refusal.code != "download_offline" or not tries:
-                    raise refusal from error
+                    raise
                 time.sleep(_PAUSE_S)
                 watch(target.tell())
         os.fsync(target.fileno())

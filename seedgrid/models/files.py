@@ -4,8 +4,6 @@ Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code when
 they never are. A folder with Python code of its own is refused too. A single file has only weights;
 its configurations and tokenizer come from a folder of the same name beside it (`fox.safetensors`,
 `fox/model_index.json`), else from a repository of its family in the hub's cache.
-
-    read_folder(Path("assets/model")).family.pipeline
 """
 
 import json

@@ -2,8 +2,6 @@
 
 All requests go through the hub's own client, with its login, cache folder and mirror
 (`HF_ENDPOINT`). The client's errors become ours here. `download.py` downloads the files.
-
-    ask("google/ddpm-cifar10-32").num_bytes
 """
 
 import contextlib
@@ -107,7 +105,10 @@ def ask(hub_id: str) -> HubModel:
         else:
             names = [_lora_file(name, info, file)]
             card: Any = info.card_data or {}
-            lora, words = _lora_name(name, names[0]), card.get("instance_prompt")
+            words = card.get("instance_prompt")
+            stem = names[0].rpartition("/")[2].removesuffix(SUFFIX)
+            is_named = stem not in _UNNAMED and is_folder_name(stem)
+            lora = stem if is_named else name.partition("/")[2]
     return HubModel(
         id=name,
         asked=revision or "main",
@@ -154,11 +155,6 @@ def _lora_file(hub_id: str, info: Any, file: str) -> str:  # noqa: ANN401 (the c
     raise ModelError("model_not_one", value=hub_id)
 
 
-def _lora_name(hub_id: str, file: str) -> str:
-    stem = file.rpartition("/")[2].removesuffix(SUFFIX)
-    return hub_id.partition("/")[2] if stem in _UNNAMED or not is_folder_name(stem) else stem
-
-
 def decoder_for(configs: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the hub id of the tiny decoder for a model; empty if there is none."""
     vae = configs.get("vae", {})
@@ -201,17 +197,16 @@ def snapshots(repository: Path, names: Sequence[str] = (INDEX,)) -> list[Path]:
 
 @contextlib.contextmanager
 def translated(hub_id: str) -> Iterator[None]:
-    """Raise errors of the hub's client in the block as ours."""
+    """Raise errors of the hub's client in the block as ours; unknown ones are logged."""
     try:
         yield
     except SeedGridError:
         raise
     except Exception as error:  # Of any type: see `_CONNECTION`.
-        raise refused(hub_id, error) from error
+        raise _refusal(hub_id, error) from error
 
 
-def refused(hub_id: str, error: Exception) -> ModelError:
-    """Return our error for one of the hub's client; unknown ones are logged."""
+def _refusal(hub_id: str, error: Exception) -> ModelError:
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):

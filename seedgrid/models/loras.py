@@ -4,8 +4,6 @@ A LoRA is found by file, by the name of one that was used before or is in a fold
 `SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
 model come from its file's metadata or its card on the hub, and are untrusted text. Whether it fits
 a model is checked when it is loaded.
-
-    find_lora("fox").weights_sha256
 """
 
 import json

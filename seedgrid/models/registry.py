@@ -4,8 +4,6 @@ A model is `bundled`, a folder in the diffusers layout, a single .safetensors fi
 (`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
 that was used before or is in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
 the digest, never a path.
-
-    find("bundled").card.schedulers
 """
 
 import os

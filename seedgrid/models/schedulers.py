@@ -6,10 +6,6 @@ All of them draw their noise, at every step, from the picture's own CPU generato
   noise on a GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`.
 - `LMSDiscreteScheduler`: needs SciPy, which SeedGrid does not require.
 - `EDM…`, `TCD…`, `SASolver…`: made for models of other families.
-
-`python -m tools.prove` probes each with each family and writes docs/schedulers.md.
-
-    names_for("flow")   # ('Flow Euler', …)
 """
 
 import functools

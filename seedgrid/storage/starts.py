@@ -32,31 +32,27 @@ WHITE: Final = 128  # From this grey on, a mask lets a pixel change
 _MAX_PIXELS: Final = 100_000_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FORMATS: Final = ("PNG", "JPEG", "WEBP")
-_places: tuple[Path, ...] = ()
+
+places: tuple[Path, ...] = ()  # The folders that this process searches
 
 
 def know(*folders: Path) -> None:
     """Add folders to search; they need not exist yet."""
-    global _places
-    _places = tuple(dict.fromkeys((*_places, *folders)))
+    global places
+    places = tuple(dict.fromkeys((*places, *folders)))
 
 
 def forget(folder: Path) -> None:
     """Remove a folder from the search, before it is deleted."""
-    global _places
-    _places = tuple(place for place in _places if place != folder)
-
-
-def places() -> tuple[Path, ...]:
-    """Return the folders that this process searches."""
-    return _places
+    global places
+    places = tuple(place for place in places if place != folder)
 
 
 def place_of(sha256: str) -> Path | None:
     """Return the path of a start; None if no known folder has it."""
     if not _DIGEST.fullmatch(sha256):
         return None
-    files = (folder / f"{sha256}.png" for folder in reversed(_places))
+    files = (folder / f"{sha256}.png" for folder in reversed(places))
     return next((file for file in files if file.is_file()), None)
 
 

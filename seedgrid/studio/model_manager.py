@@ -109,8 +109,11 @@ class ModelManager:
 
         Also the tiny decoders of models that are here.
         """
-        installed = {model.id for model in registry.installed()}
-        tiny = {decoder_for(configs) for configs in catalogue.configurations()}
+        installed, tiny = set(), set()
+        for model in registry.installed():
+            installed.add(model.id)
+            with contextlib.suppress(ModelError):
+                tiny.add(decoder_for(model.files.configs))
         return tuple(
             each
             for each in catalogue.first_models()
