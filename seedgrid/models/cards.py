@@ -100,7 +100,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     own = configs.get("scheduler", {})
     names = _fitting_schedulers(family, own)
     scheduler = side.defaults.scheduler or schedulers.own_name(family, own)
-    if scheduler not in names:
+    if side.defaults.scheduler and scheduler not in names:
         raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE)
     fewest = {name: schedulers.min_steps(name, own, family) for name in names}
     try:
@@ -193,10 +193,10 @@ def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
     Raises:
         ModelError: `model_memory`, or `model_memory_format` if a smaller format would fit.
     """
-    wanted = needs(dtype)
+    num_bytes = needs(dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
-    if wanted > own:
-        sizes = {"wanted": f"{wanted / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
+    if num_bytes > own:
+        sizes = {"wanted": f"{num_bytes / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
         for name, smaller in _SMALLER.items():
             if needs(smaller) <= own:
                 raise ModelError("model_memory_format", value=model, **sizes, format=name)

@@ -284,12 +284,12 @@ def _alone(hub_id: str) -> contextlib.AbstractContextManager[object]:
         raise ModelError("download_busy", value=hub_id) from error
 
 
-def check_room(model: str, folder: Path, wanted: int) -> None:
+def check_room(model: str, folder: Path, num_bytes: int) -> None:
     """Raise `download_room` if a folder's disk has no room for so many bytes of a model."""
     folder = nearest_folder(folder)
     free = shutil.disk_usage(folder).free
-    if wanted and wanted + RESERVE_BYTES > free:
-        sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
+    if num_bytes and num_bytes + RESERVE_BYTES > free:
+        sizes = {"wanted": f"{num_bytes / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
         raise ModelError("download_room", value=model, folder=folder, **sizes)
 
 
@@ -354,7 +354,7 @@ def _link(model: HubModel) -> None:
     was_quiet = utils.are_progress_bars_disabled()
     utils.disable_progress_bars()  # We have our own.
     try:
-        folder = snapshot_download(model.id, revision=model.asked, allow_patterns=names)
+        folder = snapshot_download(model.id, revision=model.branch, allow_patterns=names)
     finally:
         if not was_quiet:
             utils.enable_progress_bars()

@@ -70,7 +70,7 @@ class ModelFiles:
     files: dict[str, Path]  # All files that are loaded, by name within the folder
     num_parameters: int
     checkpoint: Path | None = None  # The single file with all weights
-    absent: tuple[str, ...] = ()  # Optional components that it lacks, which diffusers must be told
+    absent: tuple[str, ...] = ()  # Optional components that it lacks, which diffusers has to know
     is_distilled: bool = False  # Whether its index says that it is distilled for few steps
     quantiser: str = ""  # The library of `QUANTISERS` that reads the weights; empty for plain ones
 

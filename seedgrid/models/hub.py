@@ -55,7 +55,7 @@ class HubModel:
     """The files of a model that are downloaded."""
 
     id: str
-    asked: str  # The requested branch, tag or commit
+    branch: str  # The requested branch, tag or commit
     revision: str  # The commit it stands for now
     files: tuple[HubFile, ...]
     licence: str  # From the model's card; empty if it names none
@@ -97,10 +97,10 @@ def ask(hub_id: str) -> HubModel:
     with translated(name):
         # Without retries: an offline machine gets its error at once.
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
-        there = {each.rfilename: each for each in info.siblings or ()}
-        if INDEX in there and not file:
-            names = _model_names(name, _read_json(name, info, there[INDEX]), list(there))
-        elif name in _TINY_DECODERS.values() and there.keys() >= {*_TINY_FILES} and not file:
+        siblings = {each.rfilename: each for each in info.siblings or ()}
+        if INDEX in siblings and not file:
+            names = _model_names(name, _read_json(name, info, siblings[INDEX]), list(siblings))
+        elif name in _TINY_DECODERS.values() and siblings.keys() >= {*_TINY_FILES} and not file:
             names = list(_TINY_FILES)
         else:
             names = [_lora_file(name, info, file)]
@@ -111,9 +111,9 @@ def ask(hub_id: str) -> HubModel:
             lora = stem if is_named else name.partition("/")[2]
     return HubModel(
         id=name,
-        asked=revision or "main",
+        branch=revision or "main",
         revision=str(info.sha),
-        files=tuple(_file(name, there[each]) for each in names),
+        files=tuple(_file(name, siblings[each]) for each in names),
         licence=_licence(info),
         lora=lora,
         words=words if isinstance(words, str) else "",

@@ -43,8 +43,8 @@ def read_pipeline(name: str) -> PipelineSource | None:
     if path is None:
         return None
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-    methods = {node.name: node for node in found.body if isinstance(node, ast.FunctionDef)}
+    owner = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    methods = {node.name: node for node in owner.body if isinstance(node, ast.FunctionDef)}
     call, init = methods.get("__call__"), methods.get("__init__")
     if call is None or init is None:
         return None

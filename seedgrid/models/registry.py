@@ -67,8 +67,8 @@ def _read_once(name: str, revision: str, path: Path) -> Model:
     folder = path if path.is_dir() else path.with_suffix("")
     paths = [path, *folder.glob("*"), *folder.glob("*/*")]
     if folder != path:  # Its configurations may be in the hub's cache.
-        for hub_id in model_files.CONFIGURATIONS.values():
-            paths += repository_folder(hub_id).glob("[rs]*/**/*")
+        for repository in map(repository_folder, model_files.CONFIGURATIONS.values()):
+            paths += [*repository.glob("[rs]*/*"), *repository.glob("snapshots/*/*")]
     files = {str(each): each for each in paths}
     return _same(name, revision, path, (*sorted(files), *states(files)))
 
@@ -84,12 +84,12 @@ def find(name: str | None) -> Model:
     Raises:
         ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
-    wanted = name or os.environ.get("SEEDGRID_MODEL") or BUNDLED
-    path = Path(wanted)
-    if wanted == BUNDLED:
+    name = name or os.environ.get("SEEDGRID_MODEL") or BUNDLED
+    path = Path(name)
+    if name == BUNDLED:
         return _read_once(BUNDLED, "local", bundled_folder())
-    if len(wanted) > 1000 or not wanted.isprintable():
-        raise ModelError("model_name", value=wanted[:80])
+    if len(name) > 1000 or not name.isprintable():
+        raise ModelError("model_name", value=name[:80])
     if path.suffix == model_files.GGUF:
         raise ModelError("model_gguf", value=path.name)
     if path.suffix in model_files.PICKLE_SUFFIXES:
@@ -101,24 +101,24 @@ def find(name: str | None) -> Model:
         if str(model.path) not in known:  # So that a recipe's name finds it.
             remember_one(_PLACES, model.id, [*known, str(model.path)])
         return model
-    if places := _known_places(wanted):
+    if places := _known_places(name):
         return _as_model(places[0])
-    hub_id, revision, file = read_download(wanted)
+    hub_id, revision, file = read_download(name)
     if hub_id is None or file:
-        raise ModelError("model_missing", value=wanted[:200])
+        raise ModelError("model_missing", value=name[:200])
     return find_in_hub_cache(hub_id, revision)
 
 
-def card_here(model: str | None) -> ModelCard:
+def card_here(name: str | None) -> ModelCard:
     """Return the card of a model, if this machine's memory can hold it.
 
     Raises:
         ModelError: As `find`; `model_memory`, before its weights are read for their digest, which
             can take minutes.
     """
-    found = find(model)
-    check_room(found.id, found.files.weights_bytes, "bfloat16")
-    return found.card
+    model = find(name)
+    check_room(model.id, model.files.weights_bytes, "bfloat16")
+    return model.card
 
 
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:

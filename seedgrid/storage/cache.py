@@ -71,8 +71,8 @@ def recall_value(name: str, key: str, kind: type[ModelT]) -> ModelT | None:
 
 def recall_values(name: str, kind: type[ModelT]) -> list[ModelT]:
     """Return all such values under a name, without those of other releases."""
-    found = (_read(data, kind) for data in recall(name).values())
-    return [value for value in found if value is not None]
+    values = (_read(data, kind) for data in recall(name).values())
+    return [value for value in values if value is not None]
 
 
 def _read(data: str, kind: type[ModelT]) -> ModelT | None:
@@ -110,13 +110,13 @@ def file_digest(path: Path) -> str:
 
 def states(files: Mapping[str, Path]) -> tuple[str, ...]:
     """Return texts that change when any of the files is written, replaced or deleted."""
-    found = []
+    texts = []
     for _, path in sorted(files.items()):
         try:
-            found.append(_state(path))
+            texts.append(_state(path))
         except OSError:
-            found.append("deleted")
-    return tuple(found)
+            texts.append("deleted")
+    return tuple(texts)
 
 
 def _is_small(path: Path) -> bool:

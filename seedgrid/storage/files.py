@@ -1,4 +1,4 @@
-"""Writes a file so that it is there whole or not at all, also after a crash or a power cut.
+"""Writes a file so that it exists whole or not at all, also after a crash or a power cut.
 
 The order lost nothing in the crash tests (docs/log.md): temporary file, fsync, rename, fsync of the
 folder. Errors of the operating system become one `LibraryError`.

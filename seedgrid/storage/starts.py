@@ -66,12 +66,12 @@ def read_start(sha256: str) -> tuple[bytes, Pixels]:
     path = place_of(sha256)
     try:
         data = path.read_bytes() if path else b""
-        found = read_picture(data)
+        picture = read_picture(data)
     except (OSError, PictureError) as error:
         raise PictureError("start_missing", value=sha256[:12]) from error
-    if pixels_sha256(found) != sha256:
+    if pixels_sha256(picture) != sha256:
         raise PictureError("start_missing", value=sha256[:12])
-    return data, found
+    return data, picture
 
 
 def keep(folder: Path, start: Pixels) -> str:
@@ -120,11 +120,11 @@ def inside(mask: str, width: int, height: int) -> Inside:
     return _white(pixels(mask), width, height)
 
 
-def _white(pixels: Pixels, width: int, height: int) -> Inside:
+def _white(mask: Pixels, width: int, height: int) -> Inside:
     """Return the white pixels of a mask, resized to a picture's size."""
     from PIL import Image
 
-    grey = Image.fromarray(pixels).convert("L").resize((width, height), Image.Resampling.NEAREST)
+    grey = Image.fromarray(mask).convert("L").resize((width, height), Image.Resampling.NEAREST)
     return np.asarray(grey) >= WHITE
 
 
