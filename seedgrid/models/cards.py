@@ -110,7 +110,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     except (KeyError, TypeError) as error:
         config = f"{family.denoiser}/config.json"
         raise ModelError("model_damaged", value=ref.id, file=config) from error
-    if family.has_prompt:  # The smallest allowed sides that are at least as long.
+    if family.has_prompt:  # Rounded up to allowed sides.
         width = -(-max(width, MIN_SIZE_PX) // size_multiple) * size_multiple
         height = -(-max(height, MIN_SIZE_PX) // size_multiple) * size_multiple
     card = ModelCard(
@@ -188,11 +188,7 @@ def first_fitting(needs: Mapping[str, int]) -> str | None:
 
 
 def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
-    """Refuse a model whose weights are larger than memory and swap, before it is loaded.
-
-    Raises:
-        ModelError: `model_memory`, or `model_memory_format` if a smaller format would fit.
-    """
+    """Refuse weights larger than memory and swap: `model_memory`, or `model_memory_format`."""
     num_bytes = needs(dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
     if num_bytes > own:

@@ -202,11 +202,7 @@ def _forget(hub_id: str) -> None:
 
 
 def delete(hub_id: str, path: Path) -> int:
-    """Delete a model from the disk.
-
-    Raises:
-        ModelError: `model_kept`: it is bundled, or in a folder of the user's; `download_busy`.
-    """
+    """Delete a model; raise `model_kept` for the bundled and the user's own, or `download_busy`."""
     if is_own(path):
         return delete_own(path)
     repository = path.parent.parent

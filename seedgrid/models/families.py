@@ -172,7 +172,7 @@ def _vae(configs: Configs) -> dict[str, Any]:
 
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|‘[^‘’\n]*’|“[^“”\n]*”")
 """Matches quotations as diffusers' own pattern does, in linear time."""
-
+_SANA: Final[dict[str, Any]] = {"base_multiple": 32, "patch": 1}
 _ROWS: Final[dict[str, dict[str, Any]]] = {
     "StableDiffusionPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusionXLPipeline": {"num_inference_steps": 25, "has_weights": True},
@@ -181,13 +181,8 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "FluxPipeline": {"has_negative_prompt": False},
     "PixArtAlphaPipeline": {"bins": (32, 64, 128), "one_step_foresees": True},
     "PixArtSigmaPipeline": {"bins": (32, 64, 128, 256)},
-    "SanaPipeline": {
-        "sampling": "flow",
-        "base_multiple": 32,
-        "patch": 1,
-        "bins": (16, 32, 64, 128),
-    },
-    "SanaSprintPipeline": {"sampling": "trigflow", "base_multiple": 32, "patch": 1, "bins": (32,)},
+    "SanaPipeline": _SANA | {"sampling": "flow", "bins": (16, 32, 64, 128)},
+    "SanaSprintPipeline": _SANA | {"sampling": "trigflow", "bins": (32,)},
     "LatentConsistencyModelPipeline": {"has_weights": True},
     "DDPMPipeline": {"sampling": "unscaled", "guidance_scale": 0.0, "num_inference_steps": 50},
     "DDIMPipeline": {"sampling": "implicit", "guidance_scale": 0.0},
@@ -211,7 +206,6 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
 """The tested pipelines, with what their source does not say."""
 
 FAMILIES: Final = tuple(_ROWS)  # The tested pipelines
-
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
 _SAMPLINGS: Final[dict[str, Sampling]] = {"FlowMatch": "flow", "LCM": "consistency"}

@@ -131,8 +131,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 def configuration_source(path: Path) -> str | Path:
     """Return a single file's configurations: a folder beside it, or a hub id.
 
-    Raises:
-        ModelError: `model_damaged`, or `model_unrecognised` if no prefix matches.
+    Raises `model_damaged`, or `model_unrecognised` if no prefix matches.
     """
     header = read_header(path, path.name)
     beside = path.with_suffix("")
@@ -145,11 +144,7 @@ def configuration_source(path: Path) -> str | Path:
 
 
 def read_single_file(path: Path, configurations: Path) -> ModelFiles:
-    """Read and check a single file.
-
-    Raises:
-        ModelError: As `read_folder`; `model_part` if a text encoder is missing.
-    """
+    """Check a single file as `read_folder`; raise `model_part` if a text encoder is missing."""
     files = read_folder(configurations, needs_weights=False)
     header = read_header(path, path.name)
     for prefix, part in _OPTIONAL_ENCODERS.items() if _has_prefix(header, _SD3) else ():
@@ -167,11 +162,7 @@ def read_single_file(path: Path, configurations: Path) -> ModelFiles:
 
 
 def read_header(path: Path, model: str) -> Header:
-    """Read the header of a safetensors file and check that the file is complete.
-
-    Raises:
-        ModelError: `model_damaged`: truncated, a pointer of Git LFS, or another format.
-    """
+    """Read a safetensors file's header; raise `model_damaged` unless the file is complete."""
     try:
         with safe_open(path, framework="np") as file:
             tensors = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no dict)

@@ -126,12 +126,7 @@ def check_free(model: HubModel) -> None:
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Move a downloaded LoRA to the others, and remember its card.
-
-    Raises:
-        ModelError: `model_there`.
-        LibraryError: The folder cannot be made.
-    """
+    """Move a downloaded LoRA to the others, and remember its card; raises as `check_free`."""
     check_free(model)
     place = _place(model)
     make_folder(place.parent)
@@ -141,11 +136,7 @@ def keep_lora(model: HubModel, fetched: Path) -> None:
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA that was downloaded or dropped; return the freed bytes.
-
-    Raises:
-        ModelError: `model_missing`; `model_kept`: it is in a folder of the user's.
-    """
+    """Delete a LoRA of `own_folder`, else `model_kept` or `model_missing`; return freed bytes."""
     for item in lora_items():
         if item.id == name:
             if not item.deletable:

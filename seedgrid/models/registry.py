@@ -110,13 +110,8 @@ def find(name: str | None) -> Model:
 
 
 def card_here(name: str | None) -> ModelCard:
-    """Return the card of a model, if this machine's memory can hold it.
-
-    Raises:
-        ModelError: As `find`; `model_memory`, before its weights are read for their digest, which
-            can take minutes.
-    """
-    model = find(name)
+    """Return the card of a model; raises as `find`, or `model_memory` if memory cannot hold it."""
+    model = find(name)  # Its weights are read for their digest only below, which can take minutes.
     check_room(model.id, model.files.weights_bytes, "bfloat16")
     return model.card
 
@@ -192,15 +187,10 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find a model in the hub's cache, whichever program downloaded it.
+    """Find `org/name` in the hub's cache, whichever program downloaded it.
 
-    Args:
-        hub_id: `org/name`.
-        revision: A branch, tag or commit; None is the main branch as it was last downloaded,
-            else the newest snapshot.
-
-    Raises:
-        ModelError: `model_not_downloaded`.
+    Without a revision it is the main branch as it was last downloaded, else the newest snapshot.
+    Raises `model_not_downloaded`.
     """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
