@@ -48,8 +48,8 @@ _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
 }
 """Steps and guidance of distilled models, by parts of their names; the first row that fits counts.
 Only their cards on the hub say so, not their files."""
+# The same by family, for models whose index says that they are distilled.
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
-"""The same by family, for models whose index says that they are distilled."""
 
 
 class _Defaults(BaseModel):
@@ -175,7 +175,7 @@ def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:
-    """Return the number of steps of the schedule, less one, or of LCM's shorter one."""
+    # The steps of the schedule, less one, or of LCM's shorter one.
     if sampling == "consistency":
         return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
     return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)

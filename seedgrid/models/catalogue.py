@@ -32,8 +32,7 @@ _FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E
 _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
 _CARD_CHARACTERS: Final = 4000
 _BESIDE_WEIGHTS: Final = 1.1  # Memory factor for activations and libraries beside the weights
-_INT8_SHARE: Final = 0.55
-"""Memory in int8 as a share of bfloat16's: only linear layers become smaller."""
+_INT8_SHARE: Final = 0.55  # Memory in int8 as a share of bfloat16's: only linear layers shrink
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +117,7 @@ def describe(model: Model) -> Item:
 
 
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Return the names of other models with noise of the same shape, the same family first.
-
-    With `is_family` only the same family, since LoRAs and starts may not fit others.
-    """
+    """Return other models with noise of the same shape; the same family first, or it alone."""
     others = []
     for model in registry.installed():
         if model.id == card.ref.id or model.is_lora:

@@ -3,9 +3,6 @@
 The hub's client deletes a partial file when a download breaks off (huggingface_hub 2), which can
 cost hours. So each file is downloaded here into an unfinished file in the hub's own cache, and
 renamed when its digest is right; the client then links the snapshot.
-
-    downloads = Downloads()
-    downloads.start("google/ddpm-cifar10-32")
 """
 
 import contextlib
@@ -43,8 +40,7 @@ _TRIES: Final = 5  # How many times in a row an answer may break off without a n
 _PAUSE_S: Final = 1.0
 _WAIT_S: Final = 30.0
 
-Watch = Callable[[int], None]
-"""Called with the number of downloaded bytes; an exception from it stops the download."""
+Watch = Callable[[int], None]  # Gets the number of downloaded bytes; an exception stops it
 
 logger = logging.getLogger(__name__)
 

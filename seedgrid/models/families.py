@@ -122,11 +122,7 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return the arguments of the pipeline's call for one `batch_key`.
-
-        Generators and start are left out. With `zeroes_empty_negative`, all or none of the cells
-        have a negative prompt.
-        """
+        """Return the call's arguments for cells of one `batch_key`, without generators and start."""
         first = cells[0]
         arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps}
         if not self.has_prompt:

@@ -25,8 +25,7 @@ from seedgrid.storage.cache import files_digest
 
 SUFFIX: Final = ".safetensors"
 GGUF: Final = ".gguf"
-QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")
-"""The libraries for weights of fewer bits, by diffusers' names."""
+QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")  # Libraries for weights of few bits
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
 INDEX: Final = "model_index.json"  # The file that lists a model's components
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor|Guidance")
@@ -129,10 +128,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
 
 def configuration_source(path: Path) -> str | Path:
-    """Return a single file's configurations: a folder beside it, or a hub id.
-
-    Raises `model_damaged`, or `model_unrecognised` if no prefix matches.
-    """
+    """Return a single file's configurations: a folder, or a hub id; else `model_unrecognised`."""
     header = read_header(path, path.name)
     beside = path.with_suffix("")
     if (beside / INDEX).is_file():

@@ -144,10 +144,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
 
 
 def installed() -> tuple[Model, ...]:
-    """Return the models on this machine: bundled, used before, `SEEDGRID_MODELS`, hub cache.
-
-    Damaged ones are listed too; their `card` raises the error.
-    """
+    """Return every model on this machine, the bundled one first; damaged ones raise in `card`."""
     paths = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
     paths += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
     for repository in sorted(hub_cache().glob("models--*")):

@@ -66,9 +66,9 @@ _ALL: Final = (
 TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}
 """Every scheduler on offer by its name."""
 
+# The schedulers that the page suggests as variations.
 _USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
 _USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
-"""The schedulers that the page suggests as variations."""
 _FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,

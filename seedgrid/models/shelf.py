@@ -48,22 +48,12 @@ class Shelf(Generic[NamedT]):
     alias: Callable[[str], str]  # Another name under which a public page may offer a file, or ""
 
     def find(self, name: str) -> NamedT:
-        """Find a file by its name; paths are not read.
-
-        Raises:
-            InputError: `KIND_missing`, or `KIND_not_offered` on a public page.
-            ModelError: `KIND_damaged`.
-        """
+        """Find a file by its name; raise `KIND_missing`, `KIND_damaged` or `KIND_not_offered`."""
         self.check_offered(name)
         return self._checked(self._paths(name)[0])
 
     def take(self, path: Path) -> NamedT:
-        """Remember a file by its name.
-
-        Raises:
-            InputError: `KIND_missing`.
-            ModelError: `KIND_damaged`: it is no safetensors file of this kind.
-        """
+        """Remember a file by its name; raise `KIND_missing` or `KIND_damaged`."""
         path = path.expanduser().absolute()
         if path.suffix != SUFFIX or not path.is_file():
             raise InputError(f"{self.kind}_missing", field=self.field, value=path.name[:80])
@@ -73,12 +63,7 @@ class Shelf(Generic[NamedT]):
         return named
 
     def recorded(self, named: NamedT) -> Path:
-        """Return the file of a recipe: the same name and the same weights.
-
-        Raises:
-            InputError: `KIND_missing`.
-            ModelError: `KIND_changed`: the name now has other weights.
-        """
+        """Return a recipe's file; raise `KIND_missing`, or `KIND_changed` for other weights."""
         for path in self._paths(named.id):
             if file_digest(path) == named.weights_sha256:
                 return path

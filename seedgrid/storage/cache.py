@@ -20,8 +20,7 @@ from seedgrid.storage.files import make_folder, write_atomically
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-MAX_VALUES: Final = 500
-"""Maximum entries of one file: each lookup reads all of it, and visitors add entries."""
+MAX_VALUES: Final = 500  # Of one file: each lookup reads all of it, and visitors add entries
 
 _DIGESTS: Final = "digests"
 _SMALL_BYTES: Final = 1 << 20

@@ -20,8 +20,7 @@ from typing import BinaryIO, Final
 
 from seedgrid.core.errors import LibraryError
 
-RESERVE_BYTES: Final = 250_000
-"""Space for what is written beside the pictures: the database's journal, folders, marks."""
+RESERVE_BYTES: Final = 250_000  # For the database's journal, folders and marks
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 _CODES: Final = {

@@ -1,9 +1,8 @@
 """Starts and masks: what image-to-image begins from, and what it may change. Needs no torch.
 
 They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
-folder `starts`; painting finds them in the folders that this process knows. White of a mask may
-change; every pixel outside is the parent's. Near the edge inside, both are mixed in integers, so
-that every machine gets the same result.
+folder `starts`. White of a mask may change; every pixel outside is the parent's. Near the edge
+inside, both are mixed in integers, so that every machine gets the same result.
 
     digest = keep(folder, read_picture(data))
     pixels(digest)
@@ -25,8 +24,7 @@ from seedgrid.storage.unpacking import on_white, unpacked, upright
 
 Inside = NDArray[np.bool_]  # Shape (height, width): whether a pixel belongs to the region
 
-MAX_SIDE_PX: Final = 2048
-"""Larger pictures are reduced when they are stored: no picture is painted larger."""
+MAX_SIDE_PX: Final = 2048  # Larger pictures are reduced: none is painted larger
 WHITE: Final = 128  # From this grey on, a mask lets a pixel change
 
 _MAX_PIXELS: Final = 100_000_000

@@ -31,8 +31,7 @@ from seedgrid.core.variables import number
 if TYPE_CHECKING:
     from PIL import Image
 
-MAX_METADATA_BYTES: Final = 256 * 1024
-"""Limit of all texts of a file together, unpacked, and of its EXIF data."""
+MAX_METADATA_BYTES: Final = 256 * 1024  # Of all texts of a file, unpacked, and of its EXIF data
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _JPEG: Final = b"\xff\xd8\xff"
@@ -45,20 +44,16 @@ _JPEG_METADATA: Final = {*range(0xE1, 0xEE), 0xEF, 0xFE}
 _MAX_PARTS: Final = 10_000
 _MAX_FIELDS: Final = 1000
 _ORIENTATION: Final = 0x0112
-_TRANSPOSED: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
-"""`PIL.Image.Transpose` by EXIF orientation."""
+_TRANSPOSED: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}  # `Transpose` by orientation
 
 _VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
 _BAND_ROWS: Final = 64
 _RGB_BYTES: Final = 4  # Bytes of a pixel in Pillow
-_WEBP_BYTES: Final = 16
-"""Bytes of a pixel: two canvases of the decoder, their result, and the picture."""
+_WEBP_BYTES: Final = 16  # Of a pixel: two canvases of the decoder, their result, the picture
 _SCANNED_BYTES: Final = 6  # Bytes of a pixel of a progressive JPEG: two for each of three channels
-_FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES
-"""Memory of the largest picture that SeedGrid paints; less is neither refused nor delayed."""
+_FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES  # Less is neither refused nor delayed
 _SCAN: Final = b"\xff\xda"
-_MAX_SCANS: Final = 100
-"""Limit of a JPEG's scans; programs write ten. Each scan costs a pass over the whole picture."""
+_MAX_SCANS: Final = 100  # Of a JPEG; programs write ten, and each is a pass over the picture
 
 _heavy = threading.Lock()  # Held while a larger picture is decoded: one at a time
 
