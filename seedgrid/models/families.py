@@ -122,7 +122,7 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return the call's arguments for cells of one `batch_key`, without generators and start."""
+        """Return the call's arguments for one `batch_key`, without generators and start."""
         first = cells[0]
         arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps}
         if not self.has_prompt:
