@@ -143,16 +143,17 @@ def read_single_file(path: Path, configurations: Path) -> ModelFiles:
     """Check a single file as `read_folder`; raise `model_part` if a text encoder is missing."""
     files = read_folder(configurations, needs_weights=False)
     header = read_header(path, path.name)
-    for prefix, part in _OPTIONAL_ENCODERS.items() if _has_prefix(header, _SD3) else ():
-        if part not in files.absent and not _has_prefix(header, prefix):
-            raise ModelError("model_part", value=path.name, part=part)
-    configs = {name: file for name, file in files.files.items() if file.suffix != SUFFIX}
+    if _has_prefix(header, _SD3):
+        for prefix, part in _OPTIONAL_ENCODERS.items():
+            if part not in files.absent and not _has_prefix(header, prefix):
+                raise ModelError("model_part", value=path.name, part=part)
+    named = {f"configurations/{name}": file for name, file in files.files.items()}
+    configs = {name: file for name, file in named.items() if file.suffix != SUFFIX}
     return replace(
         files,
         checkpoint=path,
         variant=None,
-        files={f"configurations/{name}": file for name, file in configs.items()}
-        | {path.name: path},
+        files=configs | {path.name: path},
         num_parameters=count_parameters(header),
     )
 

@@ -54,9 +54,8 @@ def _source_of(name: str) -> str:
 
 
 def _folders() -> list[Path]:
-    return [
-        place for root in (*models_folders(), own_folder()) for place in (root / LORAS_FOLDER, root)
-    ]
+    roots = (*models_folders(), own_folder())
+    return [place for root in roots for place in (root / LORAS_FOLDER, root)]
 
 
 LORAS: Final = Shelf(
