@@ -12,7 +12,6 @@ from seedgrid.storage.cache import (
     recall_value,
     recall_values,
     remember_one,
-    remember_value,
 )
 
 pytestmark = pytest.mark.usefixtures("forgetful")
@@ -30,7 +29,7 @@ def test_of_very_many_values_the_longest_known_are_forgotten(
     """Each setting and size of a stranger adds one, and all are read whenever one is wanted."""
     monkeypatch.setattr("seedgrid.storage.cache.MAX_VALUES", MAX_VALUES)
     for number in range(MAX_VALUES):
-        remember_value("found", f"key {number}", Found(number=number))
+        remember_one("found", f"key {number}", Found(number=number).model_dump_json())
     remember_one("found", "key 0", Found(number=0).model_dump_json())
     for number in range(MAX_VALUES, MAX_VALUES + 3):
         remember_one("found", f"key {number}", Found(number=number).model_dump_json())

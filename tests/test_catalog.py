@@ -14,7 +14,7 @@ from refusing import refused
 
 from seedgrid.core.errors import ModelError
 from seedgrid.models import catalogue, registry
-from seedgrid.models.single_file import configuration_source
+from seedgrid.models.files import configuration_source
 
 
 @pytest.fixture

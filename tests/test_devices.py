@@ -15,7 +15,7 @@ from seedgrid.diffusion.devices import (
     pick_device,
     place,
 )
-from seedgrid.models.memory import choose_dtype
+from seedgrid.models.cards import choose_dtype
 
 CPU = torch.device("cpu")
 

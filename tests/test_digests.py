@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seedgrid.models.digests import files_digest
+from seedgrid.storage.cache import files_digest
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 

@@ -229,7 +229,7 @@ WRITES = {
 }
 PROCESSES = {
     "seedgrid/diffusion/away/ray_node.py": "os.execv",  # Python again, with its own words
-    "seedgrid/models/memory.py": "subprocess.run",  # the driver's own tool, with constant words
+    "seedgrid/models/cards.py": "subprocess.run",  # the driver's own tool, with constant words
 }
 
 

@@ -10,8 +10,8 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import alternatives
 from seedgrid.core.request import Request
 from seedgrid.models import registry
-from seedgrid.storage.lists import MAX_KB
 from seedgrid.studio import Studio
+from seedgrid.studio.resolving import MAX_LIST_KB
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import make_answers
 
@@ -97,7 +97,7 @@ def test_an_unknown_list_is_told_with_its_place(studio: Studio) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"# notes alone\n", b"\xff\xfe", b"x\n" * (MAX_KB * 501), b"red\n__coat__\n"],
+    [b"", b"# notes alone\n", b"\xff\xfe", b"x\n" * (MAX_LIST_KB * 501), b"red\n__coat__\n"],
     ids=["empty", "notes", "not UTF-8", "large", "another list"],
 )
 def test_a_file_that_is_no_list_is_refused(studio: Studio, content: bytes) -> None:

@@ -15,7 +15,7 @@ from refusing import code_of
 from starlette.testclient import TestClient
 
 from seedgrid.models import shelf
-from seedgrid.models.loras import LoraItem, describe_lora, find_lora, recorded_lora
+from seedgrid.models.loras import LORAS, LoraItem, describe_lora, find_lora
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.verify import claim_of
@@ -52,7 +52,7 @@ def test_a_dropped_lora_is_kept_among_loras_and_found_by_its_name(manager: Model
     drop(manager, "Ink fox.safetensors", content)
     (item,) = manager.loras()
     assert (item.id, item.words, item.deletable) == ("Ink fox", ("inkfox",), True)
-    assert recorded_lora(find_lora("Ink fox")) == item.path
+    assert LORAS.recorded(find_lora("Ink fox")) == item.path
     assert [each.item.id for each in manager.items()] == ["bundled"]
     assert code_of(manager.taking("Ink fox.safetensors").__enter__) == "model_there"
     assert manager.delete("Ink fox") == len(content)
@@ -91,7 +91,7 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     assert (item.id, item.hub_id, item.licence) == ("ink-foxes", FOXES, "apache-2.0")
     assert item.words == ("an inkfox", "ink on paper")
     assert find_lora(FOXES) == find_lora("ink-foxes")
-    assert recorded_lora(find_lora(FOXES)) == item.path
+    assert LORAS.recorded(find_lora(FOXES)) == item.path
     assert [path.name for path in shelf.own_folder().rglob("*.*")] == ["ink-foxes.safetensors"]
     manager.download(FOXES)
     assert manager.downloads.wait(FOXES).state == "done"

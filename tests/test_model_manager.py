@@ -17,7 +17,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import ModelRef
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
-from seedgrid.models import memory, registry, shelf
+from seedgrid.models import cards, registry, shelf
 from seedgrid.models.files import ModelFiles
 from seedgrid.studio.model_manager import ModelManager
 
@@ -148,9 +148,9 @@ def test_what_a_model_takes_is_told_by_format_and_the_first_that_fits(
     (found,) = [each for each in manager.items() if each.item.id == FOXES]
     assert list(found.item.needs) == ["float32", "bfloat16", "int8"]
     assert found.item.fitting == "float32"
-    monkeypatch.setattr(memory, "memory_bytes", lambda: 1.2 * found.item.needs["int8"])
+    monkeypatch.setattr(cards, "memory_bytes", lambda: 1.2 * found.item.needs["int8"])
     assert found.item.fitting == "int8"
-    monkeypatch.setattr(memory, "memory_bytes", lambda: 1)
+    monkeypatch.setattr(cards, "memory_bytes", lambda: 1)
     assert found.item.fitting is None
 
 
@@ -160,7 +160,7 @@ def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
     """Of 42 GB it was said after three minutes; so it was when a picture was verified."""
     machine = SimpleNamespace(total=1000)
     memory = SimpleNamespace(virtual_memory=lambda: machine, swap_memory=lambda: machine)
-    monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
+    monkeypatch.setattr("seedgrid.models.cards.psutil", memory)
     read: list[ModelFiles] = []
     monkeypatch.setattr(ModelFiles, "digest", read.append)
     assert code_of(DeferredBackend().card, str(sd)) == "model_memory"

@@ -25,7 +25,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.own_texts import MARK_KEY, parameters_text, without_version
-from seedgrid.storage.metadata import MAX_METADATA_BYTES
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.models import memory, registry
+from seedgrid.models import cards, registry
 from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
@@ -148,4 +148,4 @@ def test_what_int8_cannot_be_is_said(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="one part of a model"):
         registry.find(str(tmp_path / "flux-Q4_K.gguf"))
     with pytest.raises(ModelError, match="choose int8"):
-        memory.check_room("x", lambda dtype: 1 if dtype.startswith("int8") else 10**15, "float32")
+        cards.check_room("x", lambda dtype: 1 if dtype.startswith("int8") else 10**15, "float32")

@@ -21,7 +21,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.way import Region, steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.storage import regions, starts
+from seedgrid.storage import starts
 
 BUNDLED = Path(__file__).resolve().parents[1] / "assets" / "model"
 STEPS, HELD = 8, 3
@@ -223,7 +223,7 @@ def test_outside_a_region_not_one_bit_differs(
     ]
     found = paint(backend, children)
     for (mask, _, _), picture in zip(hows, found, strict=True):
-        inside = regions.inside(mask, len(parent), len(parent))
+        inside = starts.inside(mask, len(parent), len(parent))
         np.testing.assert_array_equal(picture[~inside], parent[~inside])
         assert np.any(picture[inside] != parent[inside])
     np.testing.assert_array_equal(paint(DiffusersBackend(), children), found)
@@ -240,7 +240,7 @@ def test_regions_one_after_another_make_a_chain(
         words = recipe.replace(prompt=f"a red fox{line}")
         recipe = steer(recipe, words, hold=0.25 * (number == 2), region=region)
         (picture,) = paint(backend, [recipe])
-        inside = regions.inside(region.mask, 64, 64)
+        inside = starts.inside(region.mask, 64, 64)
         np.testing.assert_array_equal(picture[~inside], before[~inside])
         assert np.any(picture != before)
         before = picture
@@ -326,7 +326,7 @@ def test_a_start_can_be_held_too(backend: DiffusersBackend, folder: Path, tmp_pa
     children = [steer(grid[2], words, hold=0.5), steer(grid[2], words, hold=0.5, region=region)]
     found = paint(backend, children)
     np.testing.assert_array_equal(paint(DiffusersBackend(), children), found)
-    inside = regions.inside(region.mask, 64, 64)
+    inside = starts.inside(region.mask, 64, 64)
     np.testing.assert_array_equal(found[1][~inside], parent[~inside])
     assert np.any(found[0] != parent)
 
@@ -343,6 +343,6 @@ def test_portable_pictures_are_steered_too(
     child = steer(grid[1], grid[1].replace(prompt="fox, neon"), hold=0.5, region=region)
     spread = child.replace(spread=0.5)
     found = paint(backend, [child, spread])
-    inside = regions.inside(region.mask, 64, 64)
+    inside = starts.inside(region.mask, 64, 64)
     np.testing.assert_array_equal(found[0][~inside], parent[~inside])
     np.testing.assert_array_equal(paint(DiffusersBackend(), [child])[0], found[0])

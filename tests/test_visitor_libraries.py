@@ -68,7 +68,7 @@ def test_what_pictures_begin_from_counts_and_goes_with_its_visitor(
     libraries.of(visitor(1))
     assert not library.folder.exists()
     assert starts.place_of(start) is None
-    assert library.starts not in starts.places()
+    assert library.starts not in starts.places
 
 
 def test_who_only_looks_opens_no_library(tmp_path: Path) -> None:

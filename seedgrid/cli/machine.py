@@ -20,8 +20,8 @@ from seedgrid.cli.output import ProgressLine, complain, say, say_json, say_table
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.models import registry
+from seedgrid.models.cards import size_text
 from seedgrid.models.loras import LoraItem
-from seedgrid.models.memory import size_text
 from seedgrid.storage.files import nearest_folder
 from seedgrid.studio import Studio, default_library, default_model
 

@@ -23,12 +23,12 @@ from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replac
 from seedgrid.diffusion.loading import read_pipeline
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
-from seedgrid.models.digests import states
 from seedgrid.models.files import ModelFiles
-from seedgrid.models.loras import recorded_lora
+from seedgrid.models.hub import decoder_folder
+from seedgrid.models.loras import LORAS
 from seedgrid.models.schedulers import TABLE, min_steps, names_for
-from seedgrid.models.tiny_decoders import decoder_folder
 from seedgrid.storage import starts
+from seedgrid.storage.cache import states
 
 MAX_LOADED: Final = 2
 
@@ -156,6 +156,8 @@ def _load_tiny(name: str, dtype: torch.dtype) -> Any:
     from diffusers import AutoencoderTiny
 
     folder = decoder_folder(name)
+    if folder is None:
+        raise ModelError("model_not_downloaded", value=name)
     with (
         foreign_errors(lambda _, reason: ModelError("model_damaged", value=name, file=reason)),
         quiet_diffusers(),
@@ -176,7 +178,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
-    loras = tuple(recorded_lora(lora) for lora in recipe.loras)
+    loras = tuple(LORAS.recorded(lora) for lora in recipe.loras)
     before = _states(files, loras)
     pipeline = read_pipeline(files, recipe, loras, watch)
     preview = make_preview(pipeline, files, now=placement.previews)

@@ -28,7 +28,7 @@ from seedgrid.diffusion.way import Guide, Halted, Steering, Way
 from seedgrid.diffusion.words import Words, read_alone, weighted_words, words_together
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import portable
-from seedgrid.storage import regions, starts
+from seedgrid.storage import starts
 
 CallContext = Callable[[Any], AbstractContextManager[Any]]
 """A block around the call of a pipeline, which accelerates or watches the pipeline's parts."""
@@ -204,8 +204,8 @@ def _in_region(recipe: Recipe, picture: Outcome, ways: Mapping[str, Way]) -> Out
     parent = ways[recipe.parent.id].pixels if recipe.parent and recipe.mask else None
     if parent is None or isinstance(picture, RunError):
         return picture
-    inside = regions.inside(recipe.mask, recipe.width, recipe.height)
-    return regions.put_back(picture, parent, inside, recipe.feather)
+    inside = starts.inside(recipe.mask, recipe.width, recipe.height)
+    return starts.put_back(picture, parent, inside, recipe.feather)
 
 
 def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:

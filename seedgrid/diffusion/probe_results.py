@@ -11,7 +11,7 @@ from pydantic import Field
 
 from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport, Recipe, Value
-from seedgrid.storage.cache import recall, recall_value, recall_values, remember_one, remember_value
+from seedgrid.storage.cache import recall, recall_value, recall_values, remember_one
 
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
@@ -71,7 +71,7 @@ def newest_report(weights_sha256: str) -> ProbeReport | None:
 
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Keep a report in the cache."""
-    remember_value(_CACHE, report_key(recipe, passport), report)
+    remember_one(_CACHE, report_key(recipe, passport), report.model_dump_json())
 
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:

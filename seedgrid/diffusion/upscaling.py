@@ -29,7 +29,7 @@ from seedgrid.diffusion.devices import pick_device
 from seedgrid.diffusion.environment import computing, current_passport
 from seedgrid.diffusion.libraries import foreign_errors, within_memory
 from seedgrid.models.files import read_header
-from seedgrid.models.upscalers import compact_scale, recorded_upscaler
+from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
 
 _COLOURS: Final = 3
@@ -121,9 +121,9 @@ class EnlargingBackend:
         Raises:
             ModelError: `upscaler_library`: it needs spandrel, which is not installed;
                 `upscaler_unknown`: spandrel knows no such network, or it enlarges nothing; as
-                `recorded_upscaler`.
+                `Shelf.recorded`.
         """
-        path = recorded_upscaler(upscaler)  # It checks the file's digest each time.
+        path = UPSCALERS.recorded(upscaler)  # It checks the file's digest each time.
         key = (upscaler, str(device))
         if self._key != key:
             self.close()

@@ -24,7 +24,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
-from seedgrid.storage import regions
+from seedgrid.storage import starts
 
 _SPREAD_STRENGTH: Final = 0.5
 """How far words are moved, as a share of the distance of the farthest one from their mean."""
@@ -192,12 +192,12 @@ class Steering:
         """Return where a row of latents belongs to its region, of a shape that broadcasts."""
         if row not in self._regions:
             cell = self._cells[row]
-            inside = regions.inside(cell.mask, cell.width, cell.height)
+            inside = starts.inside(cell.mask, cell.width, cell.height)
             if latents.ndim == 2:  # Packed: tokens in rows, from left to right.
                 num_rows = round((len(latents) * cell.height / cell.width) ** 0.5)
-                cells = regions.in_cells(inside, num_rows, len(latents) // num_rows).reshape(-1, 1)
+                cells = starts.in_cells(inside, num_rows, len(latents) // num_rows).reshape(-1, 1)
             else:
-                cells = regions.in_cells(inside, *latents.shape[-2:])
+                cells = starts.in_cells(inside, *latents.shape[-2:])
             self._regions[row] = torch.from_numpy(cells).to(latents.device)
         return self._regions[row]
 

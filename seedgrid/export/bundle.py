@@ -21,8 +21,9 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
 from seedgrid.formats.work_text import described
-from seedgrid.models import loras, registry, upscalers
-from seedgrid.models.shelf import BUNDLED
+from seedgrid.models import registry
+from seedgrid.models.loras import LORAS
+from seedgrid.models.shelf import BUNDLED, UPSCALERS, needs_spandrel
 from seedgrid.storage.files import open_atomically
 
 _DATE: Final = (2026, 1, 1, 0, 0, 0)
@@ -79,7 +80,7 @@ def write_bundle(
         _write(bundle, "reproduce.py", program.encode())
         has_loras = any(entry.recipe.loras for entry in entries)
         networks = [entry.recipe.upscaler for entry in entries if entry.recipe.upscaler]
-        has_networks = any(upscalers.needs_spandrel(network) for network in networks)
+        has_networks = any(map(needs_spandrel, networks))
         needed = [*(["peft"] if has_loras else []), *(["spandrel"] if has_networks else [])]
         needed += sorted({quantiser_of(entry) for entry in entries} - {""})
         pins = requirements(passports.values(), *needed) + ("einops\n" if has_networks else "")
@@ -101,12 +102,12 @@ def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
     files = {}
     for recipe in (each for entry in entries for each in entry.recipe.line):
         for lora in recipe.loras:
-            loras.check_offered(lora.id)
-            files[f"loras/{lora.weights_sha256}.safetensors"] = loras.recorded_lora(lora)
+            LORAS.check_offered(lora.id)
+            files[f"loras/{lora.weights_sha256}.safetensors"] = LORAS.recorded(lora)
         if network := recipe.upscaler:
-            upscalers.check_offered(network.id)
+            UPSCALERS.check_offered(network.id)
             name = f"upscalers/{network.weights_sha256}.safetensors"
-            files[name] = upscalers.recorded_upscaler(network)
+            files[name] = UPSCALERS.recorded(network)
     return files
 
 

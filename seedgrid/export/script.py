@@ -114,7 +114,7 @@ def _part(name: str, is_needed: bool = True) -> str:
 def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
     """Return the files of starts and masks of these pictures, by the digests of their pixels."""
     digests = {digest for entry in entries for digest in entry.recipe.kept_pixels}
-    return {sha256: starts.file_bytes(sha256) for sha256 in sorted(digests)}
+    return {sha256: starts.read_start(sha256)[0] for sha256 in sorted(digests)}
 
 
 def requirements(passports: Iterable[Passport], *besides: str) -> str:

@@ -26,7 +26,7 @@ from seedgrid.formats.own_texts import MARK_KEY, mark_text
 from seedgrid.formats.work_text import WORK_KEY, write_work
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import open_atomically
-from seedgrid.storage.metadata import MAX_METADATA_BYTES
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES
 
 _SOFTWARE: Final = "SeedGrid sheet"
 _COMPRESS_LEVEL: Final = 1

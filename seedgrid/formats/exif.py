@@ -12,7 +12,7 @@ from typing import Final
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats.importers.found import as_text, read_object
-from seedgrid.storage.metadata import MAX_METADATA_BYTES, exif_block
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES, exif_block
 
 _SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
 _MAKE_AND_MODEL: Final = range(0x0100, 0x0111)

@@ -27,8 +27,7 @@ from seedgrid.formats.own_texts import (
     without_version,
 )
 from seedgrid.formats.png_chunks import Chunk
-from seedgrid.storage.metadata import MAX_METADATA_BYTES
-from seedgrid.storage.unpacking import as_rgb, unpacked
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES, as_rgb, unpacked
 
 CHUNK_KEY: Final = "seedgrid"
 _KEY: Final = CHUNK_KEY.encode()

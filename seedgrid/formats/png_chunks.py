@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import PictureError
-from seedgrid.storage.metadata import MAX_METADATA_BYTES
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024

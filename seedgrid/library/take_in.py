@@ -30,7 +30,7 @@ from seedgrid.formats.png_chunks import MAX_FILE_BYTES
 from seedgrid.formats.work_text import WORK_KEY, WorkPicture, read_work
 from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
-from seedgrid.storage.metadata import is_photo
+from seedgrid.storage.unpacking import is_photo
 
 if TYPE_CHECKING:
     from seedgrid.library import Library

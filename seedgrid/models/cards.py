@@ -1,16 +1,23 @@
-"""Makes a ModelCard from a model's checked files.
+"""Makes a ModelCard from a model's checked files, with the number format for this machine.
 
 A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
 format (`"defaults"`), its upscaler network (`"upscaler"`), suggested words (`"hints"`), all known
-words (`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`). Needs no
-torch.
+words (`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`).
 """
 
+import contextlib
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.errors import ModelError
@@ -18,8 +25,11 @@ from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
 from seedgrid.models import schedulers
 from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
-from seedgrid.models.memory import choose_dtype, likely_device_type
 
+_SMALL_MODEL_PARAMETERS: Final = 200_000_000
+_SHARE: Final = 0.9  # The share of the memory that a model may take
+_SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
+"""Number formats that take less memory than float32, the most exact first, by option name."""
 _SIDE_FILE: Final = "seedgrid.json"
 _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
     ("z-image-turbo",): (9, 0.0),
@@ -38,14 +48,14 @@ _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
 }
 """Steps and guidance of distilled models, by parts of their names; the first row that fits counts.
 Only their cards on the hub say so, not their files."""
+# The same by family, for models whose index says that they are distilled.
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
-"""The same by family, for models whose index says that they are distilled."""
 
 
 class _Defaults(BaseModel):
     """A publisher's defaults; None leaves the family's."""
 
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True)
 
     width: int | None = None
     height: int | None = None
@@ -58,54 +68,51 @@ class _Defaults(BaseModel):
 class _SideFile(BaseModel):
     """The `seedgrid.json` beside a model."""
 
-    model_config = ConfigDict(extra="ignore")
-
     defaults: _Defaults = _Defaults()
     enlarges: bool = True
     upscaler: str = ""
-    hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    hints: dict[str, tuple[str, ...]] = {}
     words: tuple[str, ...] = ()
-    names: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    names: dict[str, dict[str, tuple[str, ...]]] = {}
     suffixes: tuple[str, ...] = ()
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The declared vocabulary, if any. English is not translated."""
+        """The declared vocabulary, if any; English is not translated."""
         if not self.words:
             return None
-        called = [(own, names) for each in self.names.values() for own, names in each.items()]
-        shown = {
-            language: {own: names[0] for own, names in each.items() if own and names}
-            for language, each in self.names.items()
-        }
+        rows = [(own, names) for each in self.names.values() for own, names in each.items()]
         return Vocabulary(
             known=frozenset(word.casefold() for word in self.words),
-            names={name: own for own, names in called for name in names if not name.isascii()},
-            shown=shown,
+            names={name: own for own, names in rows for name in names if not name.isascii()},
+            shown={
+                language: {own: names[0] for own, names in each.items() if own and names}
+                for language, each in self.names.items()
+            },
         )
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
-    """Return the card of a model.
-
-    Raises:
-        ModelError: `model_damaged` when a configuration lacks what its family needs.
-    """
+    """Return the card of a model; raise `model_damaged` if a configuration lacks a value."""
     family, configs = files.family, files.configs
+    side = _read_side_file(ref, files.folder)
     steps, guidance = _usual(ref.id, files)
     own = configs.get("scheduler", {})
     names = _fitting_schedulers(family, own)
+    scheduler = side.defaults.scheduler or schedulers.own_name(family, own)
+    if side.defaults.scheduler and scheduler not in names:
+        raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE)
     fewest = {name: schedulers.min_steps(name, own, family) for name in names}
     try:
         width, height = family.size(configs)
         size_multiple = family.size_multiple(configs)
         latent = family.latent(configs)
-        if family.has_prompt:
-            width, height = (_round_up(side, size_multiple) for side in (width, height))
     except (KeyError, TypeError) as error:
-        raise ModelError(
-            "model_damaged", value=ref.id, file=f"{family.denoiser}/config.json"
-        ) from error
+        config = f"{family.denoiser}/config.json"
+        raise ModelError("model_damaged", value=ref.id, file=config) from error
+    if family.has_prompt:  # Rounded up to allowed sides.
+        width = -(-max(width, MIN_SIZE_PX) // size_multiple) * size_multiple
+        height = -(-max(height, MIN_SIZE_PX) // size_multiple) * size_multiple
     card = ModelCard(
         ref=ref,
         family=family.pipeline,
@@ -119,8 +126,8 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         num_inference_steps=steps,
         max_steps=_max_steps(family.sampling, own),
         guidance_scale=guidance,
-        scheduler=schedulers.own_name(family, own),
-        schedulers=names,
+        scheduler=scheduler,
+        schedulers=(scheduler, *(name for name in names if name != scheduler)),
         fewest_steps={name: least for name, least in fewest.items() if least > 1},
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
@@ -129,10 +136,21 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         has_weights=family.has_weights,
         fragile=family.fragile,
         lock_width=family.lock_width,
+        hints=side.hints,
+        vocabulary=side.vocabulary,
+        suffixes=side.suffixes,
+        enlarges=side.enlarges,
+        upscaler=side.upscaler,
     )
-    card = _with_side_file(card, files.folder)
-    others = tuple(name for name in card.schedulers if name != card.scheduler)
-    return replace(card, schedulers=(card.scheduler, *others))
+    return replace(card, **side.defaults.model_dump(exclude_none=True))
+
+
+def _read_side_file(ref: ModelRef, folder: Path) -> _SideFile:
+    path = folder / _SIDE_FILE
+    try:
+        return _SideFile.model_validate_json(path.read_bytes()) if path.is_file() else _SideFile()
+    except ValidationError as error:
+        raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE) from error
 
 
 def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
@@ -145,49 +163,79 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
     return next(named, None) or (family.num_inference_steps, family.guidance_scale)
 
 
-def _round_up(side: int, multiple: int) -> int:
-    """Return the smallest allowed side that is at least `side`."""
-    return max(-(-side // multiple), -(-MIN_SIZE_PX // multiple)) * multiple
-
-
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
-    """Return the schedulers that a model can use.
-
-    Some pipelines pass noise levels, which only their own scheduler takes, or a shift, which other
-    solvers refuse with models of a fixed shift such as Flux schnell.
-    """
+    """Return the schedulers that a model can use."""
     names = schedulers.names_for(family.sampling)
     if family.own_solver:
         return tuple(name for name in names if name == schedulers.own_name(family, own))
+    # Other solvers refuse the shift that some pipelines pass to models of a fixed one.
     if not family.tells_shift or own.get("use_dynamic_shifting"):
         return names
     return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:
-    """Return the maximum number of steps: of the schedule, less one, or of LCM's shorter one."""
+    # The steps of the schedule, less one, or of LCM's shorter one.
     if sampling == "consistency":
         return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
     return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)
 
 
-def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
-    path = folder / _SIDE_FILE
-    if not path.is_file():
-        return card
-    try:
-        side = _SideFile.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE) from error
-    defaults = side.defaults.model_dump(exclude_none=True)
-    if defaults.get("scheduler", card.scheduler) not in card.schedulers:
-        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    own = replace(
-        card,
-        hints=side.hints,
-        vocabulary=side.vocabulary,
-        suffixes=side.suffixes,
-        enlarges=side.enlarges,
-        upscaler=side.upscaler,
-    )
-    return replace(own, **defaults)
+def first_fitting(needs: Mapping[str, int]) -> str | None:
+    """Return the first number format whose bytes fit this machine's memory; None if none does."""
+    most = _SHARE * memory_bytes()
+    return next((name for name, num_bytes in needs.items() if num_bytes <= most), None)
+
+
+def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
+    """Refuse weights larger than memory and swap: `model_memory`, or `model_memory_format`."""
+    num_bytes = needs(dtype)
+    own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
+    if num_bytes > own:
+        sizes = {"wanted": f"{num_bytes / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
+        for name, smaller in _SMALLER.items():
+            if needs(smaller) <= own:
+                raise ModelError("model_memory_format", value=model, **sizes, format=name)
+        raise ModelError("model_memory", value=model, **sizes)
+
+
+@cache
+def memory_bytes() -> int:
+    """Return the bytes of memory for models: the largest NVIDIA GPU's, else the main memory."""
+    if tool := shutil.which("nvidia-smi"):
+        query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            answer = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 (the system's own tool)
+            if sizes := [int(line) for line in answer.stdout.split() if line.isdigit()]:
+                return max(sizes) * 1024 * 1024
+    return int(psutil.virtual_memory().total)
+
+
+def size_text(num_bytes: float) -> str:
+    """Return a size as the page shows it.
+
+    >>> size_text(132_968), size_text(6_938_000), size_text(13_876_000_000)
+    ('133 KB', '6.9 MB', '14 GB')
+    """
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+    one, unit = next((each for each in units if num_bytes >= each[0]), units[-1])
+    number = num_bytes / one
+    return f"{round(number, 1):g} {unit}" if number < 10 else f"{number:.0f} {unit}"
+
+
+def choose_dtype(device_type: str, num_parameters: int) -> DType:
+    """Return the default number format for a model of a size on a kind of device.
+
+    On NVIDIA GPUs bfloat16 has the range of float32 in half the memory. CPUs and small models gain
+    little from 16 bits, and on Apple GPUs float16 gives NaN in many VAEs.
+    """
+    is_small = num_parameters < _SMALL_MODEL_PARAMETERS
+    return "bfloat16" if device_type == "cuda" and not is_small else "float32"
+
+
+def likely_device_type() -> str:
+    """Guess the kind of device without torch, whose import takes seconds."""
+    if Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None:
+        return "cuda"
+    is_apple = sys.platform == "darwin" and platform.machine() == "arm64"
+    return "mps" if is_apple else "cpu"

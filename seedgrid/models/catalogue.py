@@ -1,18 +1,13 @@
-"""The models on this machine with what helps to choose one, without reading their weights.
-
-Family, size on the disk, licence, native size, number formats and memory. The digest is known only
-if it was computed before. Needs no torch.
-
-    [item.id for item in items()]
-"""
+"""The models on this machine with what helps to choose one, without reading their weights."""
 
 import contextlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -22,26 +17,22 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
 from seedgrid.models import registry
-from seedgrid.models.digests import known_digest
-from seedgrid.models.families import Configs
-from seedgrid.models.files import INDEX, ModelFiles, read_header
-from seedgrid.models.loras import may_be_lora
-from seedgrid.models.memory import choose_dtype, first_fitting, likely_device_type
+from seedgrid.models.cards import choose_dtype, first_fitting, likely_device_type
+from seedgrid.models.files import SUFFIX, ModelFiles, read_header
 from seedgrid.models.registry import Model
 from seedgrid.models.shelf import BUNDLED, is_own
-from seedgrid.storage.cache import recall, remember_one
+from seedgrid.storage.cache import known_digest, recall
 from seedgrid.storage.files import size_of
 
 Kind = Literal["bundled", "hub", "folder", "file"]
 
-_LICENCES: Final = "licences"
+LICENCES: Final = "licences"  # The cache of licences by hub id
+
 _FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8"}
 _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
 _CARD_CHARACTERS: Final = 4000
-_BESIDE_WEIGHTS: Final = 1.1
-"""Memory factor for activations and libraries beside the weights."""
-_INT8_SHARE: Final = 0.55
-"""Memory in int8 as a share of bfloat16's: only linear layers become smaller."""
+_BESIDE_WEIGHTS: Final = 1.1  # Memory factor for activations and libraries beside the weights
+_INT8_SHARE: Final = 0.55  # Memory in int8 as a share of bfloat16's: only linear layers shrink
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +49,7 @@ class Item:
     width: int = 0  # Of its native size in pixels, with `height`; 0 if it cannot be read
     height: int = 0
     formats: tuple[str, ...] = ()  # The number formats of its weights, the most common first
-    # Approximate memory in bytes by number format, this machine's default first
-    needs: Mapping[str, int] = field(default_factory=dict)
+    needs: Mapping[str, int] = field(default_factory=dict)  # As `FirstModel.needs`; default first
     is_tested: bool = True  # Whether SeedGrid's tests paint with its family
     deletable: bool = False  # Whether `download.delete` may delete it
     weights_sha256: str | None = None  # Its digest, if it was computed before
@@ -103,26 +93,22 @@ def first_models() -> tuple[FirstModel, ...]:
 
 def items() -> tuple[Item, ...]:
     """Return every model on this machine, the bundled one first; LoRAs are left out."""
-    return tuple(describe(model) for model in registry.installed() if not may_be_lora(model.path))
-
-
-def configurations() -> Iterator[Configs]:
-    """Yield the component configurations of every usable model on this machine."""
-    for model in registry.installed():
-        with contextlib.suppress(ModelError):
-            yield model.files.configs
+    return tuple(describe(model) for model in registry.installed() if not model.is_lora)
 
 
 def describe(model: Model) -> Item:
     """Return the item of a model, with its error if it is damaged."""
+    kind: Kind = "folder" if model.path.is_dir() else "file"
+    if model.id == BUNDLED or model.revision != "local":
+        kind = "bundled" if model.id == BUNDLED else "hub"
     item = Item(
         id=model.id,
         revision=model.revision,
-        kind=_kind(model),
+        kind=kind,
         path=model.path,
         num_bytes=size_of(model.path),
         licence=_licence(model),
-        deletable=is_own(model.path) or _kind(model) == "hub",
+        deletable=is_own(model.path) or kind == "hub",
     )
     try:
         return _with_files(item, model.files)
@@ -131,43 +117,17 @@ def describe(model: Model) -> Item:
 
 
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Return the names of other models with noise of the same shape, the same family first.
-
-    With `is_family` only the same family, since LoRAs and starts may not fit others.
-    """
-    others = [model for model in registry.installed() if model.id != card.ref.id]
-    found = [(_noise(each, _changed(each)), each.id) for each in others]
-    fitting = [
-        (family != card.family, name)
-        for (family, latent), name in found
-        if latent == card.latent and (family == card.family or not is_family)
-    ]
-    return tuple(name for _, name in sorted(fitting))
-
-
-@lru_cache(maxsize=512)
-def _noise(model: Model, _: tuple[int, ...]) -> tuple[str, tuple[int, int] | None]:
-    """Return a model's family and the shape of its noise, None if it cannot be used."""
-    if may_be_lora(model.path):
-        return "", None
-    try:
-        files = model.files
-        return files.family.pipeline, files.family.latent(files.configs)
-    except (ModelError, KeyError, TypeError):
-        return "", None
-
-
-def _changed(model: Model) -> tuple[int, ...]:
-    """Return the modification times of a model's index, or of its file and configurations."""
-    path = model.path
-    places = (path / INDEX,) if path.is_dir() else (path, path.with_suffix(""))
-    return tuple(place.stat().st_mtime_ns for place in places if place.exists())
-
-
-def keep_licence(hub_id: str, licence: str) -> None:
-    """Remember the hub's licence of a model: its card is not downloaded."""
-    if licence:
-        remember_one(_LICENCES, hub_id, licence)
+    """Return other models with noise of the same shape; the same family first, or it alone."""
+    others = []
+    for model in registry.installed():
+        if model.id == card.ref.id or model.is_lora:
+            continue
+        with contextlib.suppress(ModelError, KeyError, TypeError):
+            family = model.files.family
+            is_same = family.pipeline == card.family
+            if family.latent(model.files.configs) == card.latent and (is_same or not is_family):
+                others.append((not is_same, model.id))
+    return tuple(name for _, name in sorted(others))
 
 
 def _with_files(item: Item, files: ModelFiles) -> Item:
@@ -195,30 +155,21 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
     )
 
 
-def _kind(model: Model) -> Kind:
-    if model.id == BUNDLED:
-        return "bundled"
-    if model.revision != "local":
-        return "hub"
-    return "folder" if model.path.is_dir() else "file"
-
-
 def _licence(model: Model) -> str:
     card = model.path / "README.md"
     if model.path.is_dir() and card.is_file():
         head = card.read_text(encoding="utf-8", errors="replace")[:_CARD_CHARACTERS]
-        found = [each for each in _LICENCE.findall(head) if each != "other"]
-        if found:
-            return str(found[-1])
-    licence = recall(_LICENCES).get(model.id)
+        names = [each for each in _LICENCE.findall(head) if each != "other"]
+        if names:
+            return str(names[-1])
+    licence = recall(LICENCES).get(model.id)
     return licence if isinstance(licence, str) else ""
 
 
 def _formats(files: ModelFiles) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for path in files.files.values():
-        if path.suffix == ".safetensors":
+        if path.suffix == SUFFIX:
             for entry in read_header(path, path.name).values():
-                name = _FORMATS.get(entry["dtype"], "other")
-                counts[name] = counts.get(name, 0) + math.prod(entry["shape"])
-    return tuple(sorted(counts, key=lambda name: -counts[name]))
+                counts[_FORMATS.get(entry["dtype"], "other")] += math.prod(entry["shape"])
+    return tuple(name for name, _ in counts.most_common())

@@ -2,12 +2,7 @@
 
 The hub's client deletes a partial file when a download breaks off (huggingface_hub 2), which can
 cost hours. So each file is downloaded here into an unfinished file in the hub's own cache, and
-renamed when its digest is right; the client then links the snapshot. Interrupted downloads are
-remembered between processes: `known` lists them, and `start` resumes them.
-
-    downloads = Downloads()
-    downloads.start("google/ddpm-cifar10-32")
-    downloads.now()
+renamed when its digest is right; the client then links the snapshot.
 """
 
 import contextlib
@@ -17,26 +12,20 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final, Literal
+from queue import SimpleQueue
+from typing import Final, Literal
 
 from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
-from seedgrid.models.catalogue import keep_licence
-from seedgrid.models.hub import (
-    HubFile,
-    HubModel,
-    ask,
-    read_download,
-    refused,
-    repository_folder,
-    translated,
-)
+from seedgrid.models import hub
+from seedgrid.models.catalogue import LICENCES
+from seedgrid.models.files import SUFFIX
+from seedgrid.models.hub import HubFile, HubModel, read_download, repository_folder
 from seedgrid.models.loras import check_free, keep_lora
 from seedgrid.models.shelf import delete_own, is_own
 from seedgrid.storage.cache import cache_folder, recall, remember, remember_one
@@ -44,17 +33,14 @@ from seedgrid.storage.files import nearest_folder, size_of
 
 State = Literal["waiting", "asking", "fetching", "done", "failed", "stopped"]
 UNFINISHED: Final = ".seedgrid.incomplete"
-RESERVE_BYTES: Final = 500_000_000
-"""Bytes that a download leaves free on the disk, for pictures."""
+RESERVE_BYTES: Final = 500_000_000  # Bytes that a download leaves free on the disk, for pictures
 
-_BROKEN_OFF: Final = "downloads"
-_TRIES: Final = 5
-"""How many times in a row an answer may break off without a new byte."""
+_UNFINISHED_DOWNLOADS: Final = "downloads"
+_TRIES: Final = 5  # How many times in a row an answer may break off without a new byte
 _PAUSE_S: Final = 1.0
 _WAIT_S: Final = 30.0
 
-Watch = Callable[[int], None]
-"""Called with the number of downloaded bytes; an exception from it stops the download."""
+Watch = Callable[[int], None]  # Gets the number of downloaded bytes; an exception stops it
 
 logger = logging.getLogger(__name__)
 
@@ -77,48 +63,36 @@ class Progress:
 
 
 class _Job:
-    """One download: its progress and speed."""
-
     def __init__(self, hub_id: str) -> None:
         self.now = Progress(id=hub_id, state="waiting")
         self.is_stopped = False
-        self.began: tuple[float, int] | None = None
-
-    def note(self, **changes: Any) -> None:  # noqa: ANN401 (each field has its own type)
-        """Change its progress."""
-        self.now = replace(self.now, **changes)
+        self.began: tuple[float, int] | None = None  # When, and with how many bytes
+        self.ended = threading.Event()
 
     def watch(self, num_bytes: int) -> None:
         """Note the downloaded bytes; raise if it was stopped."""
         if self.is_stopped:
             raise RunCancelled("run_cancelled")
         self.began = self.began or (time.monotonic(), num_bytes)
-        elapsed_s, came = time.monotonic() - self.began[0], num_bytes - self.began[1]
-        left_s = (self.now.total - num_bytes) * elapsed_s / came if came > 0 else None
-        self.note(num_bytes=num_bytes, left_s=left_s)
+        elapsed_s, received = time.monotonic() - self.began[0], num_bytes - self.began[1]
+        left_s = (self.now.total - num_bytes) * elapsed_s / received if received > 0 else None
+        self.now = replace(self.now, num_bytes=num_bytes, left_s=left_s)
 
 
 class Downloads:
     """The downloads of this process, on one thread. Safe to use from any thread."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._jobs: dict[str, _Job] = {}
+        self._queue = SimpleQueue[_Job | None]()
         self._thread: threading.Thread | None = None
-        self._is_closed = False
 
     def start(self, hub_id: str) -> Progress:
-        """Start or resume a download; returns at once.
-
-        Args:
-            hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
-
-        Raises:
-            ModelError: `model_name`.
-        """
+        """Start or resume a download of a name that `read_download` reads, else `model_name`."""
         if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])
-        with self._changed:
+        with self._lock:
             job = self._jobs.get(hub_id)
             if job is None or not job.now.goes_on:
                 self._jobs.pop(hub_id, None)
@@ -126,37 +100,34 @@ class Downloads:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, daemon=True)
                     self._thread.start()
-                self._changed.notify_all()
+                self._queue.put(job)
             return job.now
 
-    def now(self) -> tuple[Progress, ...]:
-        """Return the progress of this process's downloads, the oldest first."""
-        with self._changed:
-            return tuple(job.now for job in self._jobs.values())
-
     def known(self) -> tuple[Progress, ...]:
-        """Return interrupted downloads, of earlier processes too, and this process's; each once."""
-        found: dict[str, Progress] = {}
-        for hub_id, total in recall(_BROKEN_OFF).items():
+        """Return interrupted downloads of earlier processes, and all of this process."""
+        known: dict[str, Progress] = {}
+        for hub_id, total in recall(_UNFINISHED_DOWNLOADS).items():
             name = read_download(hub_id)[0]
-            had = unfinished_bytes(name) if name else 0
-            if had and isinstance(total, int):
-                found[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=had, total=total)
-        return tuple((found | {each.id: each for each in self.now()}).values())
+            done = unfinished_bytes(name) if name else 0
+            if done and isinstance(total, int):
+                known[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=done, total=total)
+        with self._lock:
+            return tuple((known | {name: job.now for name, job in self._jobs.items()}).values())
 
     def stop(self, hub_id: str) -> None:
         """Stop a download; its bytes are kept."""
-        with self._changed:
+        with self._lock:
             job = self._jobs.get(hub_id)
             if job is not None:
                 job.is_stopped = True
                 if job.now.state == "waiting":
-                    job.note(state="stopped")
+                    job.now = replace(job.now, state="stopped")
+                    job.ended.set()
 
     def discard(self, hub_id: str) -> None:
-        """Delete a download that is not running, and its bytes."""
+        """Delete a download and its bytes; raise `download_busy` if it is running."""
         name = read_download(hub_id)[0]
-        with self._changed:
+        with self._lock:
             job = self._jobs.get(hub_id)
             if name is None or (job is not None and job.now.goes_on):
                 raise ModelError("download_busy", value=hub_id[:80])
@@ -166,84 +137,68 @@ class Downloads:
 
     def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
         """Wait until a download ends, or for `timeout_s`."""
-        with self._changed:
-            job = self._jobs[hub_id]
-            self._changed.wait_for(lambda: not job.now.goes_on, timeout_s)
-            return job.now
+        job = self._jobs[hub_id]
+        job.ended.wait(timeout_s)
+        return job.now
 
     def close(self) -> None:
         """Stop all downloads; they can be resumed."""
-        with self._changed:
-            self._is_closed = True
+        with self._lock:
             for job in self._jobs.values():
                 job.is_stopped = True
-            self._changed.notify_all()
+        self._queue.put(None)
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_closed or self._next() is not None)
-                job = self._next()
-                if self._is_closed or job is None:
-                    return
-                job.note(state="asking")
+        while (job := self._queue.get()) is not None:
+            with self._lock:
+                if job.is_stopped:
+                    continue
+                job.now = replace(job.now, state="asking")
             state: State = "done"
             error: SeedGridError | None = None
             try:
                 self._fetch(job)
             except RunCancelled:
                 state = "stopped"
+            except SeedGridError as caught:
+                state, error = "failed", caught
             except Exception as caught:  # Any error: the thread continues with the next download.
-                state, error = "failed", caught if isinstance(caught, SeedGridError) else None
-                if error is None:
-                    logger.exception("a download failed")
-                    reason = type(caught).__name__
-                    error = ModelError("download_failed", value=job.now.id, reason=reason)
-            with self._changed:
-                job.note(state=state, error=error, left_s=None)
-                self._changed.notify_all()
-
-    def _next(self) -> _Job | None:
-        return next((job for job in self._jobs.values() if job.now.state == "waiting"), None)
+                logger.exception("a download failed")
+                data = {"value": job.now.id, "reason": type(caught).__name__}
+                state, error = "failed", ModelError("download_failed", **data)
+            job.now = replace(job.now, state=state, error=error, left_s=None)
+            job.ended.set()
 
     def _fetch(self, job: _Job) -> None:
         hub_id = job.now.id
-        model = ask(hub_id)
+        model = hub.ask(hub_id)
         if model.lora:
             check_free(model)
         if job.is_stopped:
             raise RunCancelled("run_cancelled")
-        job.note(total=model.num_bytes, state="fetching")
-        remember_one(_BROKEN_OFF, hub_id, model.num_bytes)
+        job.now = replace(job.now, total=model.num_bytes, state="fetching")
+        remember_one(_UNFINISHED_DOWNLOADS, hub_id, model.num_bytes)
         fetch(model, job.watch)
         _forget(hub_id)
-        if model.lora:
-            _keep_lora(model)
-        else:
-            keep_licence(model.id, model.licence)
+        if not model.lora:
+            if model.licence:  # The model's card is not downloaded.
+                remember_one(LICENCES, model.id, model.licence)
+            return
+        repository = repository_folder(model.id)
+        keep_lora(model, repository / "blobs" / model.files[0].digest)
+        for folder in (repository / "blobs", repository):
+            with contextlib.suppress(OSError):  # It holds other files.
+                folder.rmdir()
 
 
 def _forget(hub_id: str) -> None:
-    known = recall(_BROKEN_OFF)
+    known = recall(_UNFINISHED_DOWNLOADS)
     if known.pop(hub_id, None) is not None:
-        remember(_BROKEN_OFF, known)
-
-
-def _keep_lora(model: HubModel) -> None:
-    """Move a downloaded LoRA to the others."""
-    repository = repository_folder(model.id)
-    keep_lora(model, repository / "blobs" / model.files[0].digest)
-    for folder in (repository / "blobs", repository):
-        with contextlib.suppress(OSError):  # It holds other files.
-            folder.rmdir()
+        remember(_UNFINISHED_DOWNLOADS, known)
 
 
 def delete(hub_id: str, path: Path) -> int:
-    """Delete a model from the disk.
-
-    Raises:
-        ModelError: `model_kept`: it is bundled, or in a folder of the user's; `download_busy`.
-    """
+    """Delete a model; raise `model_kept` for the bundled and the user's own, or `download_busy`."""
     if is_own(path):
         return delete_own(path)
     repository = path.parent.parent
@@ -260,35 +215,35 @@ def fetch(model: HubModel, watch: Watch) -> None:
 
     Raises:
         ModelError: `download_room` before anything is downloaded; `download_digest` for bytes that
-            are not the hub's; `download_busy`; as `hub.refused`.
+            are not the hub's; `download_busy`; as `hub.translated`.
     """
-    with _alone(model.id), translated(model.id):
+    with _alone(model.id), hub.translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
-        missing = _missing_bytes(model, blobs)
-        check_room(model.id, blobs, missing)
-        watch(model.num_bytes - missing)
-        there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
+        missing = [file for file in model.files if not (blobs / file.digest).is_file()]
+        partly = sum(size_of(blobs / f"{file.digest}{UNFINISHED}") for file in missing)
+        done = model.num_bytes - sum(file.size for file in missing)
+        check_room(model.id, blobs, model.num_bytes - done - partly)
+        watch(done + partly)
         blobs.mkdir(parents=True, exist_ok=True)
-        for file in model.files:
-            if not (blobs / file.digest).is_file():
-                _fetch_file(model, file, blobs, partial(_tell, watch, there))
-                there += file.size
+
+        def watch_all(num_bytes: int) -> None:
+            watch(done + num_bytes)
+
+        for file in missing:
+            if not (blobs / file.digest).is_file():  # Two files may have the same content.
+                _fetch_file(model, file, blobs, watch_all)
+                done += file.size
         if not model.lora:
             _link(model)
-
-
-def _tell(watch: Watch, before: int, num_bytes: int) -> None:
-    watch(before + num_bytes)
 
 
 def fetch_configurations(model: HubModel, folder: Path) -> None:
     """Download a single file's configurations and tokenizer, a few MB, into a folder."""
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
-    small = [file for file in model.files if not file.name.endswith(".safetensors")]
-    with _alone(model.id), translated(model.id):
+    with _alone(model.id), hub.translated(model.id):
         shutil.rmtree(aside, ignore_errors=True)
         try:
-            for file in small:
+            for file in (each for each in model.files if not each.name.endswith(SUFFIX)):
                 place = aside / file.name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _fetch_file(model, file, aside, lambda _: None)
@@ -311,35 +266,23 @@ def discard_unfinished(hub_id: str) -> None:
             path.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def _alone(hub_id: str) -> Iterator[None]:
-    """Hold the lock of a model between threads and processes."""
+def _alone(hub_id: str) -> contextlib.AbstractContextManager[object]:
+    """Take the lock of a model between threads and processes, until the block ends."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache_folder() / f"download {hub_id.replace('/', '--')}.lock", timeout=0)
     try:
-        lock.acquire()
+        return lock.acquire()
     except Timeout as error:
         raise ModelError("download_busy", value=hub_id) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
-def check_room(model: str, folder: Path, wanted: int) -> None:
-    """Check that the disk of a folder has room for so many bytes of a model."""
-    there = nearest_folder(folder)
-    free = shutil.disk_usage(there).free
-    if wanted and wanted + RESERVE_BYTES > free:
-        sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
-        raise ModelError("download_room", value=model, folder=there, **sizes)
-
-
-def _missing_bytes(model: HubModel, blobs: Path) -> int:
-    missing = [file for file in model.files if not (blobs / file.digest).is_file()]
-    partly = [blobs / f"{file.digest}{UNFINISHED}" for file in missing]
-    had = sum(path.stat().st_size for path in partly if path.is_file())
-    return sum(file.size for file in missing) - had
+def check_room(model: str, folder: Path, num_bytes: int) -> None:
+    """Raise `download_room` if a folder's disk has no room for so many bytes of a model."""
+    folder = nearest_folder(folder)
+    free = shutil.disk_usage(folder).free
+    if num_bytes and num_bytes + RESERVE_BYTES > free:
+        sizes = {"wanted": f"{num_bytes / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
+        raise ModelError("download_room", value=model, folder=folder, **sizes)
 
 
 def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> None:
@@ -347,16 +290,14 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
     unfinished = blobs / f"{file.digest}{UNFINISHED}"
     tries = _TRIES
     with unfinished.open("ab", buffering=0) as target:
-        while (had := target.tell()) < file.size:
+        while (before := target.tell()) < file.size:
             try:
-                _append(model, file, target, watch)
-            except SeedGridError:
-                raise
-            except Exception as error:  # Of any type, as in `translated`.
-                refusal = refused(model.id, error)
-                tries = _TRIES if target.tell() > had else tries - 1
+                with hub.translated(model.id):
+                    _append(model, file, target, watch)
+            except ModelError as refusal:
+                tries = _TRIES if target.tell() > before else tries - 1
                 if refusal.code != "download_offline" or not tries:
-                    raise refusal from error
+                    raise
                 time.sleep(_PAUSE_S)
                 watch(target.tell())
         os.fsync(target.fileno())
@@ -372,10 +313,8 @@ def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> Non
     from huggingface_hub.utils import build_hf_headers
 
     url = hf_hub_url(model.id, file.name, revision=model.revision)
-    headers = build_hf_headers() | {
-        "Accept-Encoding": "identity",
-        "Range": f"bytes={target.tell()}-",
-    }
+    span = {"Accept-Encoding": "identity", "Range": f"bytes={target.tell()}-"}
+    headers = build_hf_headers() | span
     with get_session().stream(
         "GET", url, headers=headers, timeout=_WAIT_S, follow_redirects=True
     ) as answer:
@@ -387,7 +326,7 @@ def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> Non
             target.write(piece)
             watch(target.tell())
             if target.tell() > file.size:
-                return  # More than was said: the digest will tell.
+                return  # More than the hub's size: its digest is wrong.
 
 
 def _digest(path: Path, file: HubFile) -> str:
@@ -401,20 +340,15 @@ def _digest(path: Path, file: HubFile) -> str:
 
 def _link(model: HubModel) -> None:
     """Let the hub's client make the snapshot from the downloaded files."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import (
-        are_progress_bars_disabled,
-        disable_progress_bars,
-        enable_progress_bars,
-    )
+    from huggingface_hub import snapshot_download, utils
 
     names = [file.name for file in model.files]
-    was_quiet = are_progress_bars_disabled()
-    disable_progress_bars()  # We have our own.
+    was_quiet = utils.are_progress_bars_disabled()
+    utils.disable_progress_bars()  # We have our own.
     try:
-        folder = snapshot_download(model.id, revision=model.asked, allow_patterns=names)
+        folder = snapshot_download(model.id, revision=model.branch, allow_patterns=names)
     finally:
         if not was_quiet:
-            enable_progress_bars()
+            utils.enable_progress_bars()
     if Path(folder).name != model.revision:
         raise ModelError("download_moved", value=model.id)

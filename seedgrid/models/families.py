@@ -1,15 +1,14 @@
 """The pipeline families that SeedGrid paints with, and how each is called. Needs no torch.
 
 A family is read from its class in diffusers (`pipeline_source.py`); a row of the table holds only
-what cannot be read there. The call is the plain diffusers call, so that an exported script can make
-the same one.
+what cannot be read there.
 
     family_of("Krea2Pipeline").num_inference_steps   # 28
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from math import lcm
@@ -30,12 +29,10 @@ Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit", "trig
 `trigflow`: the velocity on a circle, in a loop that only SCM's scheduler fits.
 """
 
-_TENSORS: Final = 4
-_STEPS_WITH_A_MIDDLE: Final = 2
-"""SCM takes an intermediate time only with this number of steps."""
+_TENSORS: Final = 4  # How many tensors of the picture's full size the decoder's last layers hold
+_STEPS_WITH_A_MIDDLE: Final = 2  # SCM takes an intermediate time only with this number of steps
 
-Configs = dict[str, dict[str, Any]]
-"""The configuration of each component, by name."""
+Configs = dict[str, dict[str, Any]]  # The configuration of each component, by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,44 +44,32 @@ class Family:
     denoiser: Literal["unet", "transformer"] = "unet"  # The component that is run at every step
     has_prompt: bool = True
     has_negative_prompt: bool = True
-    # The name of the guidance scale in its call; empty if it has none
-    guidance: str = "guidance_scale"
+    guidance: str = "guidance_scale"  # The guidance scale's name in its call; empty if none
     num_inference_steps: int = 25
     guidance_scale: float = 7.5
     patch: int = 1  # The denoiser's patch size in latent pixels, if its configuration has none
     base_multiple: int = 8  # The multiple in pixels that the pipeline itself requires of a size
-    # Side of the default size in latent pixels, if no configuration has one
-    default_latent: int | None = None
-    default_px: int | None = None  # Side of the default size in pixels, if no configuration has one
-    # Whether no negative prompt differs from an empty one, so that recipes with and without one
-    # must not share a call
-    zeroes_empty_negative: bool = False
-    # Whether its text encoders are all CLIP, with one embedding a token, so that words can be
-    # weighted (`diffusion/words.py`)
-    has_weights: bool = False
-    # The image-to-image pipeline in diffusers' own table; empty if there is none
-    from_start: str = ""
+    default_latent: int | None = None  # Side in latent pixels, if no configuration has one
+    default_px: int | None = None  # The same in pixels
+    zeroes_empty_negative: bool = False  # No negative prompt and an empty one share no call
+    has_weights: bool = False  # All text encoders are CLIP: words can be weighted
+    from_start: str = ""  # diffusers' image-to-image pipeline; empty if there is none
     sizes_start: bool = False  # Whether that pipeline takes a size; others use the picture's
     bins: tuple[int, ...] = ()  # Sample sizes for which the pipeline has a table of aspect ratios
     may_lack: tuple[str, ...] = ()  # Optional components, for example SD3's T5
     one_step_foresees: bool = False  # Whether a single step uses the scheduler's predicted picture
     fragile: bool = False  # Only the same hardware and versions reproduce it
-    # The results of its `encode_prompt`, by their names in the call, where prompts must be encoded
-    # one by one because a longer neighbour would change them (`diffusion/words.py`). The second, if
-    # any, is the mask.
+    # The results of its `encode_prompt`, by their names in the call, if prompts are encoded one by
+    # one because a longer neighbour would change them. The second, if any, is the mask.
     alone: tuple[str, ...] = ()
-    # Prompts with the same number of blocks of so many tokens may share a call
-    word_block: int = 128
-    # Whether its call takes the embeddings as a list, one for each picture
-    lists_words: bool = False
+    word_block: int = 128  # Prompts with as many blocks of so many tokens may share a call
+    lists_words: bool = False  # Whether its call takes the embeddings as a list
     own_solver: bool = False
     mixes_noise: bool = True  # Whether the noise of several seeds can be mixed
-    # Prompts that match this pattern share no call with prompts that do not
-    told_apart: re.Pattern[str] | None = None
+    told_apart: re.Pattern[str] | None = None  # Prompts that match share no call with others
     tells_shift: bool = False
-    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # Whether it replaces a size by one of a table unless that is turned off
-    bins_by_default: bool = False
+    components: Mapping[str, tuple[str, ...]]
+    bins_by_default: bool = False  # Whether it replaces a size by one of a table by default
     cleans: bool = False  # Whether it cleans prompts unless that is turned off
     fixed_size: bool = False  # Whether it paints only its default size
     lock_width: int = LOCK_WIDTH  # The default; 1 if its denoiser mixes the pictures of a batch
@@ -103,8 +88,8 @@ class Family:
     def left_out(self, recipe: Recipe) -> str:
         """Return the negative prompt of the call; for an empty one Qwen-Image's authors use " "."""
         words = recipe.negative_prompt
-        said = plain_words(words) if recipe.weights else words
-        return said or (" " if self.guidance == "true_cfg_scale" else "")
+        plain = plain_words(words) if recipe.weights else words
+        return plain or (" " if self.guidance == "true_cfg_scale" else "")
 
     def size(self, configs: Configs) -> tuple[int, int]:
         """Return the model's default width and height in pixels."""
@@ -123,10 +108,7 @@ class Family:
         return int(channels), vae_scale(configs)
 
     def decoding_bytes(self, configs: Configs) -> int:
-        """Return about how many bytes decoding takes for a pixel of the picture, in float32.
-
-        The decoder's last layers hold a few tensors of the picture's full size.
-        """
+        """Return about how many bytes decoding takes for a pixel, in float32."""
         vae = _vae(configs)
         channels = vae.get("block_out_channels") or [vae.get("base_dim", 3)]
         return int(_TENSORS * 4 * max(channels[:2]))
@@ -140,27 +122,17 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return the arguments of the pipeline's call, without generators and start.
-
-        Args:
-            cells: Of one `batch_key`; with `zeroes_empty_negative`, all or none have a negative
-                prompt.
-            configs: Of the model.
-        """
+        """Return the call's arguments for one `batch_key`, without generators and start."""
         first = cells[0]
         arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps}
         if not self.has_prompt:
             return arguments | {"batch_size": len(cells)}
-        said = plain_words if first.weights else str
-        arguments |= {
-            "prompt": [said(cell.prompt) for cell in cells],
-            "width": first.width,
-            "height": first.height,
-        }
+        plain = plain_words if first.weights else str
+        arguments["prompt"] = [plain(cell.prompt) for cell in cells]
         if first.start:
             arguments["strength"] = first.strength
-            if not self.sizes_start:
-                del arguments["width"], arguments["height"]
+        if self.sizes_start or not first.start:
+            arguments |= {"width": first.width, "height": first.height}
         if self.guidance:
             arguments[self.guidance] = first.guidance_scale
         if self.has_negative_prompt and (
@@ -196,7 +168,7 @@ def _vae(configs: Configs) -> dict[str, Any]:
 
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|‘[^‘’\n]*’|“[^“”\n]*”")
 """Matches quotations as diffusers' own pattern does, in linear time."""
-
+_SANA: Final[dict[str, Any]] = {"base_multiple": 32, "patch": 1}
 _ROWS: Final[dict[str, dict[str, Any]]] = {
     "StableDiffusionPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusionXLPipeline": {"num_inference_steps": 25, "has_weights": True},
@@ -205,13 +177,8 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "FluxPipeline": {"has_negative_prompt": False},
     "PixArtAlphaPipeline": {"bins": (32, 64, 128), "one_step_foresees": True},
     "PixArtSigmaPipeline": {"bins": (32, 64, 128, 256)},
-    "SanaPipeline": {
-        "sampling": "flow",
-        "base_multiple": 32,
-        "patch": 1,
-        "bins": (16, 32, 64, 128),
-    },
-    "SanaSprintPipeline": {"sampling": "trigflow", "base_multiple": 32, "patch": 1, "bins": (32,)},
+    "SanaPipeline": _SANA | {"sampling": "flow", "bins": (16, 32, 64, 128)},
+    "SanaSprintPipeline": _SANA | {"sampling": "trigflow", "bins": (32,)},
     "LatentConsistencyModelPipeline": {"has_weights": True},
     "DDPMPipeline": {"sampling": "unscaled", "guidance_scale": 0.0, "num_inference_steps": 50},
     "DDIMPipeline": {"sampling": "implicit", "guidance_scale": 0.0},
@@ -234,20 +201,23 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
 }
 """The tested pipelines, with what their source does not say."""
 
-FAMILIES: Final = tuple(_ROWS)
-"""The tested pipelines."""
-
+FAMILIES: Final = tuple(_ROWS)  # The tested pipelines
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
 _SAMPLINGS: Final[dict[str, Sampling]] = {"FlowMatch": "flow", "LCM": "consistency"}
-_MAKES: Final = {"frames": "model_video", "video": "model_video", "videos": "model_video"}
-_SOUND: Final = ("audio", "audios", "sound")
+_OTHER_OUTPUTS: Final = {
+    "model_video": {"frames", "video", "videos"},
+    "model_audio": {"audio", "audios", "sound"},
+}
+"""The outputs of other pipelines, by the error's code."""
 _NEEDS_PICTURE: Final = re.compile(
     r"Img2Img|Inpaint|Control|Upscale|Edit|Pix2Pix|Adapter|Depth2|SuperRes|Variation|Fill"
     r"|Refiner|Layered|ImageToImage|Kontext|PaintBy|Redux|GLIGEN|VisualCloze"
 )
 _IMAGES: Final = ("image", "images", "mask_image", "video", "reference_image")
-_NEEDED: Final = ("num_inference_steps", "generator", "output_type")
+_PARAMETERS: Final = frozenset(
+    {"prompt", "height", "width", "num_inference_steps", "generator", "output_type"}
+)
 
 
 @cache
@@ -262,23 +232,14 @@ def family_of(name: str) -> Family:
     if source is None:
         raise ModelError("model_family", value=name, family=name, release=version("diffusers"))
     if name not in _ROWS:
-        _check_paints(name, source)
+        for code, outputs in _OTHER_OUTPUTS.items():
+            if outputs & source.outputs:
+                raise ModelError(code, value=name, family=name)
+        if _NEEDS_PICTURE.search(name) or set(_IMAGES) & set(source.required):
+            raise ModelError("model_needs_picture", value=name, family=name)
+        if not source.outputs & {"images", "image"} or not source.parameters.keys() >= _PARAMETERS:
+            raise ModelError("model_other", value=name, family=name)
     return Family(**(_read(name, source) | _ROWS.get(name, {})))
-
-
-def _check_paints(name: str, source: PipelineSource) -> None:
-    outputs = source.outputs
-    for output in sorted(outputs):
-        if output in _MAKES:
-            raise ModelError(_MAKES[output], value=name, family=name)
-    if outputs & set(_SOUND):
-        raise ModelError("model_audio", value=name, family=name)
-    if _NEEDS_PICTURE.search(name) or any(each in source.required for each in _IMAGES):
-        raise ModelError("model_needs_picture", value=name, family=name)
-    takes = ("prompt", "height", "width", *_NEEDED)
-    makes_pictures = outputs & {"images", "image"}
-    if not makes_pictures or any(each not in source.parameters for each in takes):
-        raise ModelError("model_other", value=name, family=name)
 
 
 def _read(name: str, source: PipelineSource) -> dict[str, Any]:

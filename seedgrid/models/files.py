@@ -1,16 +1,15 @@
-"""Reads a model's folder without torch, and refuses what is damaged or unsafe.
+"""Reads a model's folder or single file without torch, and refuses what is damaged or unsafe.
 
 Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code when they are opened, so
-they never are. A folder with Python code of its own is refused too.
-
-    files = read_folder(Path("assets/model"))
-    files.family.pipeline, files.digest()
+they never are. A folder with Python code of its own is refused too. A single file has only weights;
+its configurations and tokenizer come from a folder of the same name beside it (`fox.safetensors`,
+`fox/model_index.json`), else from a repository of its family in the hub's cache.
 """
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,35 +19,48 @@ from safetensors import SafetensorError, safe_open
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
-from seedgrid.models.digests import files_digest
 from seedgrid.models.families import Configs, Family, family_of
-from seedgrid.models.memory import weights_bytes
 from seedgrid.models.pipeline_source import package_folder
+from seedgrid.storage.cache import files_digest
 
 SUFFIX: Final = ".safetensors"
 GGUF: Final = ".gguf"
-QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")
-"""The libraries for weights of fewer bits, by diffusers' names."""
+QUANTISERS: Final = ("sdnq", "torchao", "bitsandbytes", "gguf")  # Libraries for weights of few bits
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
-
-INDEX: Final = "model_index.json"
-"""The file that lists a model's components."""
-
-# `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
-_LIBRARIES: Final = frozenset({"diffusers", "transformers"})
+INDEX: Final = "model_index.json"  # The file that lists a model's components
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor|Guidance")
+VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
+
+_LIBRARIES: Final = frozenset({"diffusers", "transformers"})
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _SETTINGS: Final = (("Scheduler", "scheduler_config.json"), ("Guidance", "guider_config.json"))
 """Configuration files with names other than `config.json`, by a part of the class name."""
-_DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", SUFFIX, GGUF)
+_LOADED_SUFFIXES: Final = (".json", ".txt", ".model", SUFFIX, GGUF)
 _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
 """Required components; others may be empty, for example a safety checker."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
-VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
+_SD3: Final = "model.diffusion_model.joint_blocks."
+CONFIGURATIONS: Final = {
+    "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
+    "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
+    f"{_SD3}37.": "stabilityai/stable-diffusion-3.5-large",
+    f"{_SD3}0.x_block.attn2.": "stabilityai/stable-diffusion-3.5-medium",
+    _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
+}
+"""Hub repositories with configurations, by a prefix of tensor names; the first match counts."""
+_OPTIONAL_ENCODERS: Final = {
+    "text_encoders.clip_l.": "text_encoder",
+    "text_encoders.clip_g.": "text_encoder_2",
+    "text_encoders.t5xxl.": "text_encoder_3",
+}
+"""Text encoders that a single file of Stable Diffusion 3 may lack, by tensor prefix."""
+
+Header = dict[str, dict[str, Any]]  # The `dtype` and `shape` of each tensor of a safetensors file
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFiles:
-    """A model in a folder of the diffusers layout, checked."""
+    """The checked files of a model: a folder of the diffusers layout, or a single file."""
 
     folder: Path
     family: Family
@@ -56,9 +68,8 @@ class ModelFiles:
     variant: str | None  # The variant in the file names (`fp16`); None for the plain files
     files: dict[str, Path]  # All files that are loaded, by name within the folder
     num_parameters: int
-    # The single file with all weights, if they are not in the folder
-    checkpoint: Path | None = None
-    absent: tuple[str, ...] = ()  # Optional components that it lacks, which diffusers must be told
+    checkpoint: Path | None = None  # The single file with all weights
+    absent: tuple[str, ...] = ()  # Optional components that it lacks, which diffusers has to know
     is_distilled: bool = False  # Whether its index says that it is distilled for few steps
     quantiser: str = ""  # The library of `QUANTISERS` that reads the weights; empty for plain ones
 
@@ -67,7 +78,9 @@ class ModelFiles:
         if self.quantiser:
             paths = [path for path in self.files.values() if path.suffix in (SUFFIX, GGUF)]
             return sum(path.stat().st_size for path in paths)
-        return weights_bytes(self.num_parameters, dtype)
+        if dtype.startswith("int8-"):
+            return self.num_parameters
+        return self.num_parameters * (4 if dtype == "float32" else 2)
 
     def digest(self) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
@@ -78,31 +91,29 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     """Check a model's folder.
 
     Raises:
-        ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
-            `model_code`, `model_part`, `model_pickle`, or `model_damaged` with the file's name.
+        ModelError: `model_not_one` without a `model_index.json`, `model_family`, `model_code`,
+            `model_part`, `model_pickle`, or `model_damaged` with the file's name.
     """
     index_file = folder / INDEX
     if not index_file.is_file():
         raise ModelError("model_not_one", value=folder.name)
     index = _read_json(index_file, folder)
-    family = family_in(index, folder)
-    components = components_of(index, folder, family)
-    _check_is_what_it_says(components, folder, family)
+    family = family_in(index, folder.name)
+    components = components_of(index, folder.name, family)
+    configs = _configs(folder, components)
+    _check_denoiser(components, configs, folder.name, family)
     if "guider" in family.components and "guider" not in components:
-        family = replace(
-            family, has_negative_prompt=False
-        )  # Distilled: negative words have no effect.
+        # It is distilled: negative prompts have no effect.
+        family = replace(family, has_negative_prompt=False)
     weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
     num_parameters = 0
     for name in components:
-        found = _component_files(folder, name, variant)
+        paths = _component_files(folder, name, variant)
         if name in weighted and needs_weights:
-            num_parameters += _check_weights(folder, name, found)
-        files |= {f"{name}/{path.name}": path for path in found}
-    configs = _configs(folder, components)
-    _check_paints_from_noise(family, configs, folder)
+            num_parameters += _check_weights(folder, name, paths)
+        files |= {f"{name}/{path.name}": path for path in paths}
     return ModelFiles(
         folder=folder,
         family=family,
@@ -116,44 +127,39 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     )
 
 
-def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str:
-    """Return the library that reads the weights; empty if none is needed."""
-    stored = [config.get("quantization_config") for config in configs.values()]
-    found = [str(each.get("quant_method", "")) for each in stored if isinstance(each, dict)]
-    found += ["gguf" for path in files.values() if path.suffix == GGUF]
-    for name in found:
-        if name not in QUANTISERS:
-            known = {"method": name[:40], "choices": ", ".join(QUANTISERS)}
-            raise ModelError("model_quantiser", value=folder.name, **known)
-        if find_spec(name) is None:
-            raise ModelError("model_library", value=folder.name, library=name)
-    return found[0] if found else ""
+def configuration_source(path: Path) -> str | Path:
+    """Return a single file's configurations: a folder, or a hub id; else `model_unrecognised`."""
+    header = read_header(path, path.name)
+    beside = path.with_suffix("")
+    if (beside / INDEX).is_file():
+        return beside
+    for prefix, hub_id in CONFIGURATIONS.items():
+        if _has_prefix(header, prefix):
+            return hub_id
+    raise ModelError("model_unrecognised", value=path.name)
 
 
-def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
-    """Refuse an inpainting denoiser, whose input also has a picture and a mask (nine channels)."""
-    denoiser, vae = configs.get(family.denoiser, {}), configs.get("vae", {})
-    takes, has = denoiser.get("in_channels"), vae.get("latent_channels")
-    if (
-        family.denoiser == "unet"
-        and isinstance(takes, int)
-        and isinstance(has, int)
-        and takes > has
-    ):
-        raise ModelError(
-            "model_inpainting", value=folder.name, file="unet/config.json", channels=takes
-        )
+def read_single_file(path: Path, configurations: Path) -> ModelFiles:
+    """Check a single file as `read_folder`; raise `model_part` if a text encoder is missing."""
+    files = read_folder(configurations, needs_weights=False)
+    header = read_header(path, path.name)
+    if _has_prefix(header, _SD3):
+        for prefix, part in _OPTIONAL_ENCODERS.items():
+            if part not in files.absent and not _has_prefix(header, prefix):
+                raise ModelError("model_part", value=path.name, part=part)
+    named = {f"configurations/{name}": file for name, file in files.files.items()}
+    configs = {name: file for name, file in named.items() if file.suffix != SUFFIX}
+    return replace(
+        files,
+        checkpoint=path,
+        variant=None,
+        files=configs | {path.name: path},
+        num_parameters=count_parameters(header),
+    )
 
 
-def read_header(path: Path, shown: str) -> dict[str, dict[str, Any]]:
-    """Read the header of a safetensors file and check that the file is complete.
-
-    Returns:
-        For each tensor its `dtype` and `shape`.
-
-    Raises:
-        ModelError: `model_damaged`: truncated, a pointer of Git LFS, or another format.
-    """
+def read_header(path: Path, model: str) -> Header:
+    """Read a safetensors file's header; raise `model_damaged` unless the file is complete."""
     try:
         with safe_open(path, framework="np") as file:
             tensors = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no dict)
@@ -162,61 +168,44 @@ def read_header(path: Path, shown: str) -> dict[str, dict[str, Any]]:
                 for name, each in tensors.items()
             }
     except (OSError, SafetensorError) as error:
-        raise ModelError("model_damaged", value=shown, file=path.name) from error
+        raise ModelError("model_damaged", value=model, file=path.name) from error
 
 
-def is_lora(header: Mapping[str, Any]) -> bool:
-    """Tell by its tensors' names whether a safetensors file is a LoRA; a whole model has none."""
+def is_lora(header: Collection[str]) -> bool:
+    """Tell by its tensors' names whether a safetensors file is a LoRA."""
     return any(mark in name.lower() for name in header for mark in _LORA_MARKS)
 
 
-def count_parameters(header: dict[str, Any]) -> int:
-    """Return the number of values in all tensors of a safetensors header."""
+def count_parameters(header: Header) -> int:
+    """Return the number of values in all tensors."""
     return sum(math.prod(entry["shape"]) for entry in header.values())
 
 
-def _read_json(path: Path, folder: Path) -> dict[str, Any]:
+def parse_object(content: bytes, model: str, file: str) -> dict[str, Any]:
+    """Return the JSON object in a file of a model; raise `model_damaged` for anything else."""
     try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError("model_damaged", value=folder.name, file=path.name) from error
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ModelError("model_damaged", value=model, file=file) from error
     if not isinstance(data, dict):
-        raise ModelError("model_damaged", value=folder.name, file=path.name)
+        raise ModelError("model_damaged", value=model, file=file)
     return data
 
 
-def family_in(index: dict[str, Any], folder: Path) -> Family:
-    """Return the family that a model's index names.
-
-    Raises:
-        ModelError: `model_code`, or as `family_of`.
-    """
+def family_in(index: dict[str, Any], model: str) -> Family:
+    """Return the family that a model's index names; raise `model_code`, or as `family_of`."""
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
-        raise ModelError("model_code", value=folder.name, file=INDEX)
+        raise ModelError("model_code", value=model, file=INDEX)
     try:
         return family_of(str(name))
     except ModelError as error:
-        told = {key: text for key, text in error.data.items() if key != "field"}
-        told |= {"value": folder.name, "family": str(name)[:80]}
-        raise ModelError(error.code, **told) from error
+        data = {key: text for key, text in error.data.items() if key != "field"}
+        data |= {"value": model, "family": str(name)[:80]}
+        raise ModelError(error.code, **data) from error
 
 
-def _check_is_what_it_says(components: dict[str, str], folder: Path, family: Family) -> None:
-    """Refuse a denoiser of another class than the pipeline's source names.
-
-    Older folders say `Transformer2DModel` where diffusers has a more specific class now.
-    """
-    part = family.denoiser
-    wanted, found = family.components.get(part, ()), components.get(part)
-    if found is None:
-        raise ModelError("model_part", value=folder.name, part=part)
-    if not any(each.endswith(found) for each in wanted):
-        data = {"family": family.pipeline, "part": part, "found": found, "wanted": wanted[-1]}
-        raise ModelError("model_mixed", value=folder.name, **data)
-
-
-def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[str, str]:
+def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str, str]:
     """Return the class of each component that an index names, by the component's name.
 
     Raises:
@@ -225,30 +214,55 @@ def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[s
     components: dict[str, str] = {}
     for name, entry in index.items():
         # Lists of numbers are settings, for example of Krea 2.
-        if (
-            name.startswith("_")
-            or not isinstance(entry, list)
-            or all(isinstance(item, int) for item in entry)
-        ):
+        is_setting = not isinstance(entry, list) or all(isinstance(item, int) for item in entry)
+        if name.startswith("_") or is_setting:
             continue
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(entry) != 2:
-            raise ModelError("model_damaged", value=folder.name, file=INDEX)
+        if not _NAME.fullmatch(name) or len(entry) != 2:
+            raise ModelError("model_damaged", value=model, file=INDEX)
         library, class_name = entry
         if class_name is None:
             if _NEEDED.fullmatch(name) and name not in family.may_lack:
-                raise ModelError("model_part", value=folder.name, part=name)
+                raise ModelError("model_part", value=model, part=name)
             continue
-        if library not in _LIBRARIES and not _is_module_of_diffusers(library):
-            raise ModelError("model_code", value=folder.name, file=INDEX)
+        # Other modules than diffusers' own pipelines are foreign code.
+        is_name = isinstance(library, str) and _NAME.fullmatch(library)
+        module = package_folder() / "pipelines" / str(library) / "__init__.py"
+        if library not in _LIBRARIES and not (is_name and module.is_file()):
+            raise ModelError("model_code", value=model, file=INDEX)
         components[name] = str(class_name)
     return components
 
 
-def _is_module_of_diffusers(name: object) -> bool:
-    """Tell whether a name is one of diffusers' own pipeline modules."""
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        return False
-    return (package_folder() / "pipelines" / name / "__init__.py").is_file()
+def _check_denoiser(
+    components: dict[str, str], configs: Configs, model: str, family: Family
+) -> None:
+    """Refuse a denoiser of another class than the pipeline's source names, or for inpainting."""
+    part = family.denoiser
+    expected, class_name = family.components.get(part, ()), components.get(part)
+    if class_name is None:
+        raise ModelError("model_part", value=model, part=part)
+    # Older folders say `Transformer2DModel` where diffusers has a more specific class now.
+    if not any(each.endswith(class_name) for each in expected):
+        data = {"family": family.pipeline, "found": class_name, "wanted": expected[-1]}
+        raise ModelError("model_mixed", value=model, part=part, **data)
+    takes = configs.get("unet", {}).get("in_channels")
+    latent = configs.get("vae", {}).get("latent_channels")
+    if isinstance(takes, int) and isinstance(latent, int) and takes > latent:
+        raise ModelError("model_inpainting", value=model, file="unet/config.json", channels=takes)
+
+
+def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str:
+    """Return the library that reads the weights; empty if none is needed."""
+    stored = [config.get("quantization_config") for config in configs.values()]
+    methods = [str(each.get("quant_method", "")) for each in stored if isinstance(each, dict)]
+    methods += ["gguf" for path in files.values() if path.suffix == GGUF]
+    for name in methods:
+        if name not in QUANTISERS:
+            data = {"method": name[:40], "choices": ", ".join(QUANTISERS)}
+            raise ModelError("model_quantiser", value=folder.name, **data)
+        if find_spec(name) is None:
+            raise ModelError("model_library", value=folder.name, library=name)
+    return methods[0] if methods else ""
 
 
 def _common_variant(folder: Path, weighted: list[str]) -> str | None:
@@ -256,41 +270,43 @@ def _common_variant(folder: Path, weighted: list[str]) -> str | None:
     each = [
         {match[1] if (match := VARIANT.search(path.name)) else None for path in paths}
         for name in weighted
-        if (paths := sorted((folder / name).glob("*.safetensors")))
+        if (paths := sorted((folder / name).glob(f"*{SUFFIX}")))
     ]
-    common: set[str | None] = set.intersection(*each) if each else {None}
-    if None in common or not common:
-        return None
-    return sorted(common, key=str)[0]
+    common: set[str | None] = set.intersection(*each) if each else set()
+    return None if None in common else min(common, key=str, default=None)
 
 
 def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]:
     """Return the files of a component that are loaded, without other variants."""
-    paths = sorted((folder / name).iterdir()) if (folder / name).is_dir() else []
+    paths = sorted((folder / name).glob("*"))
+    if any(path.suffix == SUFFIX for path in paths):  # The plain weights are used.
+        paths = [path for path in paths if path.suffix != GGUF]
     loaded = []
     for path in paths:
         match = VARIANT.search(path.name)
-        if path.suffix == GGUF and any(each.suffix == SUFFIX for each in paths):
-            continue  # The plain weights are used.
         accepted = {variant} if path.suffix == SUFFIX else {variant, None}
-        if path.suffix in _DIGESTED_SUFFIXES and (match[1] if match else None) in accepted:
+        if path.suffix in _LOADED_SUFFIXES and (match[1] if match else None) in accepted:
             loaded.append(path)
     return loaded
 
 
-def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
+def _check_weights(folder: Path, name: str, paths: list[Path]) -> int:
     """Check a component's weight files and return their number of parameters."""
-    weights = [path for path in found if path.suffix == SUFFIX]
-    quantised = [path for path in found if path.suffix == GGUF]
-    if quantised:
-        return _check_gguf(quantised, folder)
+    weights = [path for path in paths if path.suffix == SUFFIX]
+    if quantised := [path for path in paths if path.suffix == GGUF]:
+        # The header is read when it is loaded, since its library has no limits on headers.
+        if len(quantised) > 1:
+            raise ModelError("model_gguf", value=quantised[1].name)
+        with quantised[0].open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise ModelError("model_damaged", value=folder.name, file=quantised[0].name)
+        return quantised[0].stat().st_size  # A weight takes about one byte.
     if not weights:
-        there = (folder / name).iterdir() if (folder / name).is_dir() else []
-        pickles = [path.name for path in there if path.suffix in PICKLE_SUFFIXES]
-        if pickles:
-            raise ModelError("model_pickle", value=folder.name, file=f"{name}/{pickles[0]}")
+        for path in (folder / name).glob("*"):
+            if path.suffix in PICKLE_SUFFIXES:
+                raise ModelError("model_pickle", value=folder.name, file=f"{name}/{path.name}")
         raise ModelError("model_damaged", value=folder.name, file=f"{name}/*.safetensors")
-    for index in (path for path in found if path.name.endswith(".safetensors.index.json")):
+    for index in (path for path in paths if path.name.endswith(".safetensors.index.json")):
         shards = _read_json(index, folder).get("weight_map", {})
         if not isinstance(shards, dict):
             raise ModelError("model_damaged", value=folder.name, file=f"{name}/{index.name}")
@@ -300,27 +316,25 @@ def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
     return sum(count_parameters(read_header(path, folder.name)) for path in weights)
 
 
-def _check_gguf(found: Sequence[Path], folder: Path) -> int:
-    """Check a single GGUF file, and return its size: a weight takes about one byte.
-
-    Its header is read when it is loaded, since its library has no limits on headers.
-    """
-    if len(found) > 1:
-        raise ModelError("model_gguf", value=found[1].name)
-    with found[0].open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise ModelError("model_damaged", value=folder.name, file=found[0].name)
-    return found[0].stat().st_size
-
-
 def _configs(folder: Path, components: dict[str, str]) -> Configs:
     configs: Configs = {}
     for name, class_name in components.items():
-        named = (name for mark, name in _SETTINGS if mark in class_name)
-        file_name = next(named, "config.json")
-        path = folder / name / file_name
+        named = (file_name for mark, file_name in _SETTINGS if mark in class_name)
+        path = folder / name / next(named, "config.json")
         if path.is_file():
             configs[name] = _read_json(path, folder)
         elif "Scheduler" in class_name:
-            raise ModelError("model_damaged", value=folder.name, file=f"{name}/{file_name}")
+            raise ModelError("model_damaged", value=folder.name, file=f"{name}/{path.name}")
     return configs
+
+
+def _read_json(path: Path, folder: Path) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelError("model_damaged", value=folder.name, file=path.name) from error
+    return parse_object(content, folder.name, path.name)
+
+
+def _has_prefix(header: Header, prefix: str) -> bool:
+    return any(name.startswith(prefix) for name in header)

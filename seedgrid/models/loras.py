@@ -3,14 +3,13 @@
 A LoRA is found by file, by the name of one that was used before or is in a folder of
 `SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
 model come from its file's metadata or its card on the hub, and are untrusted text. Whether it fits
-a model is checked when it is loaded. Needs no torch.
-
-    find_lora("fox").weights_sha256
+a model is checked when it is loaded.
 """
 
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,18 +19,17 @@ from safetensors import safe_open
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora
 from seedgrid.core.text import is_hub_id, one_line
-from seedgrid.core.variables import is_offered, models_folders
-from seedgrid.models.digests import file_digest
+from seedgrid.core.variables import models_folders
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.hub import HubModel
-from seedgrid.models.shelf import LORAS, Shelf, delete_own, is_own, own_folder
-from seedgrid.storage.cache import recall, recall_texts, remember_one
+from seedgrid.models.shelf import LORAS_FOLDER, Shelf, delete_own, is_own, own_folder
+from seedgrid.storage.cache import file_digest, recall, recall_texts, remember_one
 from seedgrid.storage.files import make_folder, size_of
 
 MAX_WORDS: Final = 6
 
 _SOURCES: Final = "lora_sources"
-_SAID: Final = "lora_cards"
+_CARDS: Final = "lora_cards"
 _MAX_CHARACTERS: Final = 60
 
 
@@ -44,10 +42,25 @@ class LoraItem:
     num_bytes: int
     hub_id: str  # Of its download; empty if it was not downloaded
     made_for: str  # The base model, from its metadata; empty if unknown
-    # Its trigger words, else the most frequent tags of its training pictures
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # Trigger words, else the most frequent tags of its training pictures
     licence: str  # From its card on the hub
     deletable: bool
+
+
+def _source_of(name: str) -> str:
+    """Return the hub id of a LoRA's download; empty if it was not downloaded."""
+    source = recall(_SOURCES).get(name)
+    return source if isinstance(source, str) else ""
+
+
+def _folders() -> list[Path]:
+    roots = (*models_folders(), own_folder())
+    return [place for root in roots for place in (root / LORAS_FOLDER, root)]
+
+
+LORAS: Final = Shelf(
+    kind="lora", field="prompt", make=Lora, folders=_folders, fits=is_lora, alias=_source_of
+)
 
 
 def find_lora(name: str) -> Lora:
@@ -63,34 +76,7 @@ def find_lora(name: str) -> Lora:
         if not fetched:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
-    check_offered(name)
-    return _named(_SHELF.find(name))
-
-
-def check_offered(name: str) -> None:
-    """Refuse a LoRA that a public page does not offer, whether it is here or not."""
-    name = name.removesuffix(SUFFIX)
-    if not is_offered(name, source_of(name)):
-        raise InputError("lora_not_offered", field="prompt", value=name[:80])
-
-
-def take_lora(path: Path) -> Lora:
-    """Remember a file by its name; see `Shelf.take`."""
-    return _named(_SHELF.take(path))
-
-
-def recorded_lora(lora: Lora) -> Path:
-    """Return the file of a recipe's LoRA; see `Shelf.recorded`."""
-    return _SHELF.recorded(lora.id, lora.weights_sha256)
-
-
-def known_loras() -> tuple[Path, ...]:
-    """Return the LoRAs on this machine, each name once, sorted."""
-    found: dict[str, Path] = {}
-    for path in _SHELF.all():
-        if path.stem not in found and may_be_lora(path):
-            found[path.stem] = path
-    return tuple(found[name] for name in sorted(found, key=str.casefold))
+    return LORAS.find(name)
 
 
 def may_be_lora(path: Path) -> bool:
@@ -103,93 +89,66 @@ def may_be_lora(path: Path) -> bool:
         return False
 
 
-def source_of(name: str) -> str:
-    """Return the hub id of a LoRA's download; empty if it was not downloaded."""
-    source = recall(_SOURCES).get(name)
-    return source if isinstance(source, str) else ""
-
-
 def lora_items() -> tuple[LoraItem, ...]:
-    """Return every LoRA on this machine, sorted by name."""
-    return tuple(describe_lora(path) for path in known_loras())
+    """Return every LoRA on this machine, each name once, sorted by name."""
+    paths: dict[str, Path] = {}
+    for path in LORAS.all():
+        if path.stem not in paths and may_be_lora(path):
+            paths[path.stem] = path
+    return tuple(describe_lora(paths[name]) for name in sorted(paths, key=str.casefold))
 
 
 def describe_lora(path: Path) -> LoraItem:
     """Return the item of a LoRA, from its file and its card."""
-    metadata, name = _metadata(path), path.stem
-    words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
+    with safe_open(path, framework="np") as file:
+        metadata = file.metadata() or {}
+    words, licence, *_ = [*recall_texts(_CARDS).get(path.stem, []), "", ""]
+    phrases = (metadata.get("modelspec.trigger_phrase") or words)[:400].split(",")
     architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
     return LoraItem(
-        id=name,
+        id=path.stem,
         path=path,
         num_bytes=size_of(path),
-        hub_id=source_of(name),
+        hub_id=_source_of(path.stem),
         made_for=_plain(architecture or metadata.get("ss_base_model_version", "")),
-        words=_phrases(metadata.get("modelspec.trigger_phrase") or words) or _usual_tags(metadata),
+        words=(_plain_lines(phrases) or _plain_lines(_usual_tags(metadata)))[:MAX_WORDS],
         licence=licence,
         deletable=is_own(path),
     )
 
 
 def check_free(model: HubModel) -> None:
-    """Refuse a LoRA of the hub whose name another file already has."""
+    """Raise `model_there` if another file already has the name of a LoRA of the hub."""
     place = _place(model)
     if place.exists() and file_digest(place) != model.files[0].digest:
         raise ModelError("model_there", value=place.name)
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Move a downloaded LoRA to the others, and remember its card.
-
-    Raises:
-        ModelError: `model_there`.
-        LibraryError: The folder cannot be made.
-    """
+    """Move a downloaded LoRA to the others, and remember its card; raises as `check_free`."""
     check_free(model)
     place = _place(model)
     make_folder(place.parent)
     shutil.move(fetched, place)
     remember_one(_SOURCES, model.lora, model.id)
-    remember_one(_SAID, model.lora, [model.words[:400], model.licence])
+    remember_one(_CARDS, model.lora, [model.words[:400], model.licence])
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA that was downloaded or dropped; return the freed bytes."""
-    for path in known_loras():
-        if path.stem == name:
-            if not is_own(path):
-                raise ModelError("model_kept", value=name, folder=path.parent)
-            return delete_own(path)
+    """Delete a LoRA of `own_folder`, else `model_kept` or `model_missing`; return freed bytes."""
+    for item in lora_items():
+        if item.id == name:
+            if not item.deletable:
+                raise ModelError("model_kept", value=name, folder=item.path.parent)
+            return delete_own(item.path)
     raise ModelError("model_missing", value=name[:200])
 
 
 def _place(model: HubModel) -> Path:
-    return own_folder() / LORAS / f"{model.lora}{SUFFIX}"
+    return own_folder() / LORAS_FOLDER / f"{model.lora}{SUFFIX}"
 
 
-def _folders() -> list[Path]:
-    return [place for root in (*models_folders(), own_folder()) for place in (root / LORAS, root)]
-
-
-_SHELF: Final = Shelf(kind="lora", field="prompt", folders=_folders, fits=is_lora)
-
-
-def _named(path: Path) -> Lora:
-    return Lora(id=path.stem, weights_sha256=file_digest(path))
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    """Return a file's metadata; its header was checked before."""
-    with safe_open(path, framework="np") as file:
-        return file.metadata() or {}
-
-
-def _phrases(text: str) -> tuple[str, ...]:
-    phrases = (_plain(each) for each in text[:400].split(","))
-    return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_WORDS]
-
-
-def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
+def _usual_tags(metadata: dict[str, str]) -> list[str]:
     """Return the tags that are at least half as frequent as the most frequent one.
 
     Source: https://github.com/kohya-ss/sd-scripts, `ss_tag_frequency` in `train_network.py`.
@@ -200,15 +159,16 @@ def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
         for tags in folders.values():
             counts.update({str(tag): int(number) for tag, number in tags.items()})
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
-        return ()
+        return []
     most = max(counts.values(), default=0)
-    usual = [tag for tag, number in counts.most_common(MAX_WORDS) if number * 2 >= most]
-    return tuple(dict.fromkeys(each for tag in usual if (each := _plain(tag))))
+    return [tag for tag, number in counts.most_common(MAX_WORDS) if number * 2 >= most]
+
+
+def _plain_lines(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(_plain, texts))))
 
 
 def _plain(text: str) -> str:
     """Return an untrusted text as one short line without angle brackets."""
-    return one_line(" ".join(text.split()), limit=_MAX_CHARACTERS).translate(_NO_TAG).strip()
-
-
-_NO_TAG: Final = {ord(mark): None for mark in "<>"}
+    line = one_line(" ".join(text.split()), limit=_MAX_CHARACTERS)
+    return line.replace("<", "").replace(">", "").strip()

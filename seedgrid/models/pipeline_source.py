@@ -1,12 +1,13 @@
 """Reads a pipeline class of diffusers from its source, without importing it.
 
-The parameters and defaults of `__call__`, the components and classes of `__init__`, and the
-returned fields are nearly all that is needed to call a pipeline that is in no table here.
+The parameters of `__call__`, the components of `__init__` and the returned fields are nearly all
+that is needed to call a pipeline that is in no table here.
 
     read_pipeline("QwenImagePipeline").parameters["true_cfg_scale"]   # 4.0
 """
 
 import ast
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,19 +17,18 @@ from pathlib import Path
 from typing import Any, Final
 
 _CLASS: Final = re.compile(r"^class (\w+)\(", re.MULTILINE)
-_REQUIRED: Final = object()
+_SAMPLE_SIZE: Final = re.compile(r"self\.default_sample_size = (\d+)$", re.MULTILINE)
 _SETS_SIGMAS: Final = re.compile(r"^\s+sigmas = ", re.MULTILINE)
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineSource:
     """One pipeline class."""
 
-    # Of `__call__`, with their defaults; None if the default is no literal
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Any]  # Of `__call__`, with default; None if that is no literal
     required: tuple[str, ...]  # Parameters without a default
-    # Of `__init__`, with the names of their possible classes
-    components: Mapping[str, tuple[str, ...]]
+    components: Mapping[str, tuple[str, ...]]  # Of `__init__`, with the names of their classes
     outputs: frozenset[str]  # The fields that the call returns: `images`, `frames`, `audios`
     default_sample_size: int | None  # Set by `__init__`, in latent pixels
     own_solver: bool  # Whether it passes noise levels, which only its own scheduler takes
@@ -43,19 +43,27 @@ def read_pipeline(name: str) -> PipelineSource | None:
     if path is None:
         return None
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-    methods = {node.name: node for node in found.body if isinstance(node, ast.FunctionDef)}
+    owner = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    methods = {node.name: node for node in owner.body if isinstance(node, ast.FunctionDef)}
     call, init = methods.get("__call__"), methods.get("__init__")
     if call is None or init is None:
         return None
-    parameters = _parameters(call)
+    arguments = [each.arg for each in call.args.args[1:]]
+    required = arguments[: len(arguments) - len(call.args.defaults)]
+    defaults = zip(arguments[len(required) :], map(_value, call.args.defaults), strict=True)
     code = ast.unparse(call)
+    returned = [node.value for node in ast.walk(call) if isinstance(node, ast.Return)]
+    calls = [value for value in returned if isinstance(value, ast.Call)]
+    sample_size = _SAMPLE_SIZE.search(ast.unparse(init))
     return PipelineSource(
-        parameters={key: None if it is _REQUIRED else it for key, it in parameters.items()},
-        required=tuple(key for key, it in parameters.items() if it is _REQUIRED),
-        components=_annotations(init),
-        outputs=frozenset(_returned(call)),
-        default_sample_size=_default_sample_size(init),
+        parameters=dict.fromkeys(required) | dict(defaults),
+        required=tuple(required),
+        components={
+            each.arg: tuple(_WORD.findall(ast.unparse(each.annotation) if each.annotation else ""))
+            for each in init.args.args[1:]
+        },
+        outputs=frozenset(each.arg for call in calls for each in call.keywords if each.arg),
+        default_sample_size=int(sample_size[1]) if sample_size else None,
         own_solver=bool(_SETS_SIGMAS.search(code)) and "use_flow_sigmas" not in code,
         mixes_noise="prepare_latents" in methods,
         tells_shift="mu=mu" in code,
@@ -65,8 +73,8 @@ def read_pipeline(name: str) -> PipelineSource | None:
 @cache
 def begins_from_picture(name: str) -> str:
     """Return the image-to-image pipeline of diffusers' own table; empty if there is none."""
-    folder = package_folder()
-    table = (folder / "pipelines" / "auto_pipeline.py").read_text(encoding="utf-8")
+    path = package_folder() / "pipelines" / "auto_pipeline.py"
+    table = path.read_text(encoding="utf-8")
     renamed = name.replace("Pipeline", "Img2ImgPipeline")
     entries = table.partition("AUTO_IMAGE2IMAGE_PIPELINES_MAPPING =")[2].partition("\n)\n")[0]
     optional = re.findall(r'IMAGE2IMAGE_PIPELINES_MAPPING\["\w+"\] = (\w+)', table)
@@ -77,9 +85,9 @@ def begins_from_picture(name: str) -> str:
 def package_folder() -> Path:
     """Return the folder of diffusers, without importing it."""
     spec = find_spec("diffusers")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return Path(spec.submodule_search_locations[0])
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).parent
 
 
 @cache
@@ -94,35 +102,7 @@ def _places() -> dict[str, Path]:
     }
 
 
-def _parameters(function: ast.FunctionDef) -> dict[str, Any]:
-    names = [each.arg for each in function.args.args[1:]]
-    values = [_value(each) for each in function.args.defaults]
-    return dict(zip(names, [_REQUIRED] * (len(names) - len(values)) + values, strict=True))
-
-
 def _value(node: ast.expr) -> Any:  # noqa: ANN401 (a default of any type)
-    try:
+    with contextlib.suppress(ValueError):
         return ast.literal_eval(node)
-    except ValueError:
-        return None
-
-
-def _annotations(init: ast.FunctionDef) -> dict[str, tuple[str, ...]]:
-    return {
-        each.arg: tuple(re.findall(r"\w+", ast.unparse(each.annotation) if each.annotation else ""))
-        for each in init.args.args[1:]
-    }
-
-
-def _returned(call: ast.FunctionDef) -> list[str]:
-    made = [
-        node.value
-        for node in ast.walk(call)
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Call)
-    ]
-    return [keyword.arg for each in made for keyword in each.keywords if keyword.arg]
-
-
-def _default_sample_size(init: ast.FunctionDef) -> int | None:
-    found = re.search(r"self\.default_sample_size = (\d+)$", ast.unparse(init), re.MULTILINE)
-    return int(found[1]) if found else None
+    return None

@@ -3,9 +3,7 @@
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
 that was used before or is in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
-the digest, never a path. Needs no torch.
-
-    find("bundled").card.schedulers
+the digest, never a path.
 """
 
 import os
@@ -19,14 +17,13 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
-from seedgrid.models.cards import make_card
-from seedgrid.models.digests import states
-from seedgrid.models.files import GGUF, INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
-from seedgrid.models.hub import hub_cache, read_name, repository_folder
-from seedgrid.models.memory import check_room
+from seedgrid.models import files as model_files
+from seedgrid.models.cards import check_room, make_card
+from seedgrid.models.files import INDEX, SUFFIX, ModelFiles
+from seedgrid.models.hub import hub_cache, read_download, repository_folder, snapshots
+from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import BUNDLED, bundled_folder, own_folder
-from seedgrid.models.single_file import configuration_source, read_single_file
-from seedgrid.storage.cache import recall_texts, remember_one
+from seedgrid.storage.cache import recall_texts, remember_one, states
 
 _PLACES: Final = "places"
 
@@ -40,15 +37,20 @@ class Model:
     path: Path
 
     @cached_property
+    def is_lora(self) -> bool:
+        """Whether it is a LoRA's file instead."""
+        return may_be_lora(self.path)
+
+    @cached_property
     def files(self) -> ModelFiles:
         """The checked files."""
         if self.path.is_dir():
-            return read_folder(self.path)
-        source = configuration_source(self.path)
+            return model_files.read_folder(self.path)
+        source = model_files.configuration_source(self.path)
         if isinstance(source, Path):
-            return read_single_file(self.path, source)
+            return model_files.read_single_file(self.path, source)
         try:
-            return read_single_file(self.path, find_in_hub_cache(source, None).path)
+            return model_files.read_single_file(self.path, find_in_hub_cache(source, None).path)
         except ModelError as error:
             raise ModelError("model_configs", value=self.id, hub_id=source) from error
 
@@ -61,58 +63,57 @@ class Model:
 
 
 def _read_once(name: str, revision: str, path: Path) -> Model:
-    """Return the same object, with what it has read, until a file of the folder changes.
-
-    A single file is read again each time, since its configurations are elsewhere.
-    """
-    if not path.is_dir():
-        return Model(id=name, revision=revision, path=path)
-    files = {str(each): each for each in (*path.glob("*"), *path.glob("*/*"))}
+    """Return the same object, with what it has read, until one of its files changes."""
+    folder = path if path.is_dir() else path.with_suffix("")
+    paths = [path, *folder.glob("*"), *folder.glob("*/*")]
+    if folder != path:  # Its configurations may be in the hub's cache.
+        for repository in map(repository_folder, model_files.CONFIGURATIONS.values()):
+            paths += [*repository.glob("[rs]*/*"), *repository.glob("snapshots/*/*")]
+    files = {str(each): each for each in paths}
     return _same(name, revision, path, (*sorted(files), *states(files)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _same(name: str, revision: str, path: Path, _states: tuple[str, ...]) -> Model:
     return Model(id=name, revision=revision, path=path)
 
 
-def find(model: str | None) -> Model:
-    """Find a model by what a person calls it.
-
-    Args:
-        model: As the module says; None is `SEEDGRID_MODEL`, or the bundled model.
+def find(name: str | None) -> Model:
+    """Find a model by what a person calls it; None is `SEEDGRID_MODEL`, or the bundled model.
 
     Raises:
         ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
-    wanted = model or os.environ.get("SEEDGRID_MODEL") or BUNDLED
-    if wanted == BUNDLED:
+    name = name or os.environ.get("SEEDGRID_MODEL") or BUNDLED
+    path = Path(name)
+    if name == BUNDLED:
         return _read_once(BUNDLED, "local", bundled_folder())
-    if len(wanted) > 1000 or not wanted.isprintable():
-        raise ModelError("model_name", value=wanted[:80])
-    if Path(wanted).suffix == GGUF:
-        raise ModelError("model_gguf", value=Path(wanted).name)
-    if Path(wanted).suffix in PICKLE_SUFFIXES:
-        raise ModelError("model_pickle", value=Path(wanted).name, file=Path(wanted).name)
-    local = _find_local(wanted)
-    if local is not None:
-        return local
-    hub_id, revision = read_name(wanted)
-    if hub_id is None:
-        raise ModelError("model_missing", value=wanted[:200])
+    if len(name) > 1000 or not name.isprintable():
+        raise ModelError("model_name", value=name[:80])
+    if path.suffix == model_files.GGUF:
+        raise ModelError("model_gguf", value=path.name)
+    if path.suffix in model_files.PICKLE_SUFFIXES:
+        raise ModelError("model_pickle", value=path.name, file=path.name)
+    path = path.expanduser()
+    if _may_be_model(path):
+        model = _as_model(path.resolve())
+        known = recall_texts(_PLACES).get(model.id, [])
+        if str(model.path) not in known:  # So that a recipe's name finds it.
+            remember_one(_PLACES, model.id, [*known, str(model.path)])
+        return model
+    if places := _known_places(name):
+        return _as_model(places[0])
+    hub_id, revision, file = read_download(name)
+    if hub_id is None or file:
+        raise ModelError("model_missing", value=name[:200])
     return find_in_hub_cache(hub_id, revision)
 
 
-def card_here(model: str | None) -> ModelCard:
-    """Return the card of a model, if this machine's memory can hold it.
-
-    Raises:
-        ModelError: As `find`; `model_memory`, before its weights are read for their digest, which
-            can take minutes.
-    """
-    found = find(model)
-    check_room(found.id, found.files.weights_bytes, "bfloat16")
-    return found.card
+def card_here(name: str | None) -> ModelCard:
+    """Return the card of a model; raises as `find`, or `model_memory` if memory cannot hold it."""
+    model = find(name)  # Its weights are read for their digest only below, which can take minutes.
+    check_room(model.id, model.files.weights_bytes, "bfloat16")
+    return model.card
 
 
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
@@ -122,15 +123,13 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
         ModelError: `model_missing`; `model_changed`: the name now has other weights;
             `model_memory`: this machine cannot hold it; or the error of the model of that name.
     """
+    models: list[Model] = []
     if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
-    elif ref.revision != "local":  # Only hub models have revisions.
-        models = []
-    elif ref.id == BUNDLED:
+    elif ref.revision == "local" and ref.id == BUNDLED:
         models = [find(BUNDLED)]
-    else:
-        places = _known_places(ref.id)
-        models = [_as_model(path) for path in places if _may_be_model(path)]
+    elif ref.revision == "local":  # Only hub models have revisions.
+        models = [_as_model(path) for path in _known_places(ref.id)]
     problem = ModelError("model_missing", value=ref.id)
     for model in models:
         try:
@@ -145,57 +144,39 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
 
 
 def installed() -> tuple[Model, ...]:
-    """Return the models on this machine: bundled, used before, `SEEDGRID_MODELS`, hub cache.
-
-    Damaged ones are listed too; their `card` raises the error.
-    """
-    folders = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
-    folders += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
+    """Return every model on this machine, the bundled one first; damaged ones raise in `card`."""
+    paths = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
+    paths += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
     for repository in sorted(hub_cache().glob("models--*")):
-        folders += _snapshots(repository)[-1:]
+        paths += snapshots(repository)[-1:]
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
-    for path in folders:
+    for path in paths:
         if (path / INDEX).is_file() or (path.is_file() and _may_be_model(path)):
             model = _as_model(path)
             models.setdefault(model.id, model)
     return tuple(models.values())
 
 
-def _find_local(wanted: str) -> Model | None:
-    """Return the model of a path, or of a name in the known folders."""
-    path = Path(wanted).expanduser()
-    if _may_be_model(path):
-        model = _as_model(path.resolve())
-        known = recall_texts(_PLACES).get(model.id, [])
-        if str(model.path) not in known:  # So that a recipe's name finds it.
-            remember_one(_PLACES, model.id, [*known, str(model.path)])
-        return model
-    for place in _known_places(wanted):
-        if _may_be_model(place):
-            return _as_model(place)
-    return None
-
-
 def _may_be_model(path: Path) -> bool:
-    return path.is_dir() or (path.suffix == ".safetensors" and path.is_file())
+    return path.is_dir() or (path.suffix == SUFFIX and path.is_file())
 
 
 def _as_model(path: Path) -> Model:
     """Return the model of a path; a snapshot of the hub's cache is named by its hub id."""
-    *_, repository, snapshots, revision = ("", "", *path.parts)
+    *_, repository, parent, revision = ("", "", *path.parts)
     hub_id = repository.removeprefix("models--").replace("--", "/", 1)
-    is_cached = repository.startswith("models--") and snapshots == "snapshots"
+    is_cached = repository.startswith("models--") and parent == "snapshots"
     if is_cached and is_hub_id(hub_id) and is_revision(revision):
         return _read_once(hub_id, revision, path)
     return _read_once(path.name, "local", path)
 
 
 def _known_places(name: str) -> list[Path]:
-    """Return the possible paths of a local model; a name is one path segment."""
+    """Return the paths of local models of a name, which is one path segment."""
     if not is_folder_name(name):
         return []
     places = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
-    return places + [root / name for root in _roots()]
+    return [path for path in (*places, *(root / name for root in _roots())) if _may_be_model(path)]
 
 
 def _roots() -> list[Path]:
@@ -203,15 +184,10 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find a model in the hub's cache, whichever program downloaded it.
+    """Find `org/name` in the hub's cache, whichever program downloaded it.
 
-    Args:
-        hub_id: `org/name`.
-        revision: A branch, tag or commit; None is the main branch as it was last downloaded,
-            else the newest snapshot.
-
-    Raises:
-        ModelError: `model_not_downloaded`.
+    Without a revision it is the main branch as it was last downloaded, else the newest snapshot.
+    Raises `model_not_downloaded`.
     """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
@@ -222,16 +198,9 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
         index = try_to_load_from_cache(hub_id, INDEX, revision=revision, cache_dir=hub_cache())
     except HFValidationError as error:
         raise ModelError("model_not_downloaded", value=hub_id) from error
+    folders = [] if revision else snapshots(repository_folder(hub_id))
     if isinstance(index, str):
-        folder = Path(index).parent
-        return _read_once(hub_id, folder.name, folder)
-    fetched = [] if revision else _snapshots(repository_folder(hub_id))
-    if not fetched:
+        folders = [Path(index).parent]
+    if not folders:
         raise ModelError("model_not_downloaded", value=hub_id)
-    return _read_once(hub_id, fetched[-1].name, fetched[-1])
-
-
-def _snapshots(repository: Path) -> list[Path]:
-    """Return the snapshots of a repository that have an index, the newest last."""
-    found = [path for path in repository.glob("snapshots/*") if (path / INDEX).is_file()]
-    return sorted(found, key=lambda path: path.stat().st_mtime)
+    return _read_once(hub_id, folders[-1].name, folders[-1])

@@ -2,16 +2,10 @@
 
 All of them draw their noise, at every step, from the picture's own CPU generator. Not offered:
 
-- `DPMSolverSDEScheduler`, "DPM++ SDE" of k-diffusion: ignores generators. Its Brownian trees take
-  a list of seeds, but draw on the model's device, so that a seed gives other noise on a GPU.
-  "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`, which draws from the
-  generators.
+- `DPMSolverSDEScheduler`, "DPM++ SDE" of k-diffusion: ignores generators, and a seed gives other
+  noise on a GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`.
 - `LMSDiscreteScheduler`: needs SciPy, which SeedGrid does not require.
 - `EDM…`, `TCD…`, `SASolver…`: made for models of other families.
-
-`python -m tools.prove` probes each with each family and writes docs/schedulers.md.
-
-    names_for("flow")   # ('Flow Euler', …)
 """
 
 import functools
@@ -28,14 +22,11 @@ class Scheduler:
 
     name: str
     scheduler_class: str  # The class in diffusers
-    # Settings that replace those of the model's scheduler configuration
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)  # Of the model's own configuration
     _: KW_ONLY
     samplings: tuple[Sampling, ...] = ("noise",)  # Of the families that it fits
-    # The maximum number of steps, if less than the model's schedule has
-    max_steps: int | None = None
-    # True when its latents grow with the noise level, as in k-diffusion; previews need to know
-    variance_exploding: bool = False
+    max_steps: int | None = None  # If fewer than the model's schedule has
+    variance_exploding: bool = False  # Its latents grow with the noise level, as in k-diffusion
 
 
 _KARRAS: Final = {"use_karras_sigmas": True}
@@ -45,6 +36,7 @@ _SDE: Final = {"algorithm_type": "sde-dpmsolver++"}
 # An odd number of steps needs a last step of lower order.
 _SINGLE: Final = {"lower_order_final": True}
 _FLOW: Final = {"use_flow_sigmas": True, "prediction_type": "flow_prediction"}
+_FLOW_DPM: Final = _DPM | _NO_KARRAS | _FLOW
 _BOTH: Final[tuple[Sampling, ...]] = ("noise", "unscaled")
 
 _ALL: Final = (
@@ -66,12 +58,7 @@ _ALL: Final = (
     Scheduler("UniPC", "UniPCMultistepScheduler", _NO_KARRAS),
     Scheduler("LCM", "LCMScheduler", samplings=("consistency", "noise"), max_steps=50),
     Scheduler("Flow Euler", "FlowMatchEulerDiscreteScheduler", samplings=("flow",)),
-    Scheduler(
-        "Flow DPM++ 2M",
-        "DPMSolverMultistepScheduler",
-        _DPM | _NO_KARRAS | _FLOW,
-        samplings=("flow",),
-    ),
+    Scheduler("Flow DPM++ 2M", "DPMSolverMultistepScheduler", _FLOW_DPM, samplings=("flow",)),
     Scheduler("Flow UniPC", "UniPCMultistepScheduler", _NO_KARRAS | _FLOW, samplings=("flow",)),
     Scheduler("SCM", "SCMScheduler", samplings=("trigflow",)),
 )
@@ -79,25 +66,9 @@ _ALL: Final = (
 TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}
 """Every scheduler on offer by its name."""
 
-_USUAL: Final = (
-    "Euler",
-    "Euler a",
-    "DPM++ 2M Karras",
-    "UniPC",
-    "DDIM",
-    "Flow Euler",
-    "Flow DPM++ 2M",
-    "Flow UniPC",
-)
-"""The schedulers that the page suggests as variations."""
-_FALLBACK: Final[dict[Sampling, str]] = {
-    "noise": "DDIM",
-    "flow": "Flow Euler",
-    "consistency": "LCM",
-    "unscaled": "DDPM",
-    "implicit": "DDIM",
-    "trigflow": "SCM",
-}
+# The schedulers that the page suggests as variations.
+_USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
+_USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
 _FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
@@ -118,16 +89,14 @@ def names_like(name: str) -> tuple[str, ...]:
     if entry is None or "consistency" in entry.samplings:
         return ()
     sampling = entry.samplings[0]
-    return tuple(other for other in _USUAL if other != name and sampling in TABLE[other].samplings)
+    usual = (other for other in (*_USUAL, *_USUAL_FLOW) if other != name)
+    return tuple(other for other in usual if sampling in TABLE[other].samplings)
 
 
 def own_name(family: Family, config: Mapping[str, Any]) -> str:
-    """Return the name of a model's own scheduler.
-
-    Returns:
-        Its name in the table; if the table has no equal one, DDIM, Flow Euler, LCM, DDPM or SCM.
-    """
-    for name in names_for(family.sampling):
+    """Return the name of a model's own scheduler, or the first that fits if the table lacks it."""
+    names = names_for(family.sampling)
+    for name in names:
         entry = TABLE[name]
         if entry.scheduler_class == config.get("_class_name") and all(
             config.get(key, _CLASS_DEFAULTS[key]) == value
@@ -135,7 +104,7 @@ def own_name(family: Family, config: Mapping[str, Any]) -> str:
             if key in _CLASS_DEFAULTS
         ):
             return name
-    return _FALLBACK[family.sampling]
+    return "DDPM" if family.sampling == "unscaled" else names[0]
 
 
 def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None) -> int:
@@ -157,31 +126,23 @@ def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
     """Make a new scheduler, for a single call, since schedulers keep state."""
     import diffusers
 
-    entry = TABLE[name]
-    scheduler_class = getattr(diffusers, entry.scheduler_class)
-    changes = dict(entry.changes)
+    changes = dict(TABLE[name].changes)
     if "use_flow_sigmas" in changes and "flow_shift" not in config:
         # Flow Euler calls it `shift`; without it the noise levels would differ.
         changes["flow_shift"] = config.get("shift", 1.0)
+    scheduler_class = getattr(diffusers, TABLE[name].scheduler_class)
     scheduler = scheduler_class.from_config(dict(config), **changes)
-    _begin_at_the_first(scheduler)
-    return scheduler
-
-
-def _begin_at_the_first(scheduler: Any) -> None:
-    """Make the first step number 0 where later steps have the same time.
-
-    Karras' noise levels of a schedule that ends in pure noise round to the same time repeatedly.
-    diffusers looks up the first step by its time, finds a later one, and runs out of steps:
-    "index 29 is out of bounds for dimension 0 with size 29".
-    """
     original = scheduler.set_timesteps
 
     @functools.wraps(original)  # Pipelines read the signature.
     def set_timesteps(*args: Any, **kwargs: Any) -> None:
+        # Karras' noise levels of a schedule that ends in pure noise round to the same time
+        # repeatedly. diffusers looks up the first step by its time, finds a later one, and runs
+        # out of steps: "index 29 is out of bounds for dimension 0 with size 29".
         original(*args, **kwargs)
         times = scheduler.timesteps
         if hasattr(scheduler, "set_begin_index") and (times == times[0]).sum() > 1:
             scheduler.set_begin_index(0)
 
     scheduler.set_timesteps = set_timesteps
+    return scheduler

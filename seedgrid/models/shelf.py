@@ -4,114 +4,106 @@ A recipe holds a name and a digest, never a path. A name finds files that were u
 the newest first, then those in the folders of their kind. SeedGrid deletes only files that it
 downloaded or was given. Needs no torch.
 
-    SHELF = Shelf(kind="lora", field="prompt", folders=lambda: [Path("loras")], fits=is_lora)
-    SHELF.find("fox")   # PosixPath('loras/fox.safetensors')
+    UPSCALERS.take(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
 
 import contextlib
+import math
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
 
 import platformdirs
 
 from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.recipe import Lora, Upscaler
 from seedgrid.core.text import is_folder_name
-from seedgrid.models.digests import file_digest
-from seedgrid.models.files import SUFFIX, is_lora, read_header
-from seedgrid.models.single_file import configuration_source
-from seedgrid.storage.cache import recall_texts, remember_one
+from seedgrid.core.variables import is_offered, models_folders
+from seedgrid.models.files import SUFFIX, Header, configuration_source, is_lora, read_header
+from seedgrid.storage.cache import file_digest, recall_texts, remember_one
 from seedgrid.storage.files import assets_folder, make_folder, size_of
 
-BUNDLED: Final = "bundled"
-"""The name of the bundled model in recipes."""
+BUNDLED: Final = "bundled"  # The name of the bundled model in recipes
+LORAS_FOLDER: Final = "loras"  # The folder of LoRAs, inside the folder of models
+_NETWORKS: Final = "upscalers"
+_MAX_TENSORS: Final = 20_000  # Of a network; the largest known ones have about 3,000
+_COLOURS: Final = 3
 
-LORAS: Final = "loras"
-"""The folder of LoRAs, inside the folder of models."""
+NamedT = TypeVar("NamedT", bound=Lora | Upscaler)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """The .safetensors files of one kind."""
+class Shelf(Generic[NamedT]):
+    """The .safetensors files of one kind, as recipes name them."""
 
-    # Prefix of the errors `KIND_missing`, `KIND_damaged` and `KIND_changed`, and of the cache's key
-    kind: str
-    field: str
-    folders: Callable[[], Iterable[Path]]  # Returns the folders of such files
-    fits: Callable[[Mapping[str, Any]], bool]  # Tells by a file's header whether it is of this kind
+    kind: str  # Prefix of the errors' codes and of the cache's key
+    field: str  # Of the request, at which errors are shown
+    make: type[NamedT]
+    folders: Callable[[], Iterable[Path]]
+    fits: Callable[[Header], bool]  # Tells by a file's header whether it is of this kind
+    alias: Callable[[str], str]  # Another name under which a public page may offer a file, or ""
 
-    def find(self, name: str) -> Path:
-        """Return the file of a name; paths are not read.
-
-        Raises:
-            InputError: `KIND_missing`.
-            ModelError: `KIND_damaged`.
-        """
+    def find(self, name: str) -> NamedT:
+        """Find a file by its name; raise `KIND_missing`, `KIND_damaged` or `KIND_not_offered`."""
+        self.check_offered(name)
         return self._checked(self._paths(name)[0])
 
-    def take(self, path: Path) -> Path:
-        """Remember a file by its name, and return its absolute path.
-
-        Raises:
-            InputError: `KIND_missing`.
-            ModelError: `KIND_damaged`: it is no safetensors file of this kind.
-        """
+    def take(self, path: Path) -> NamedT:
+        """Remember a file by its name; raise `KIND_missing` or `KIND_damaged`."""
         path = path.expanduser().absolute()
         if path.suffix != SUFFIX or not path.is_file():
             raise InputError(f"{self.kind}_missing", field=self.field, value=path.name[:80])
-        self._checked(path)
+        named = self._checked(path)
         others = [str(each) for each in self._used(path.stem) if each != path]
-        remember_one(self._remembered, path.stem, [str(path), *others])
-        return path
+        remember_one(f"{self.kind}s", path.stem, [str(path), *others])
+        return named
 
-    def recorded(self, name: str, sha256: str) -> Path:
-        """Return the file of a recipe: the same name and the same weights.
-
-        Raises:
-            InputError: `KIND_missing`.
-            ModelError: `KIND_changed`: the name now has other weights.
-        """
-        for path in self._paths(name):
-            if file_digest(path) == sha256:
+    def recorded(self, named: NamedT) -> Path:
+        """Return a recipe's file; raise `KIND_missing`, or `KIND_changed` for other weights."""
+        for path in self._paths(named.id):
+            if file_digest(path) == named.weights_sha256:
                 return path
-        raise ModelError(f"{self.kind}_changed", value=name)
+        raise ModelError(f"{self.kind}_changed", value=named.id)
+
+    def check_offered(self, name: str) -> None:
+        """Raise `KIND_not_offered` for a name that a public page does not offer, here or not."""
+        name = name.removesuffix(SUFFIX)
+        if not is_offered(name, self.alias(name)):
+            raise InputError(f"{self.kind}_not_offered", field=self.field, value=name[:80])
 
     def all(self) -> Iterator[Path]:
         """Return every file, those used before first; names may repeat."""
-        used = (path for name in recall_texts(self._remembered) for path in self._used(name))
-        lying = (path for folder in self.folders() for path in folder.glob(f"*{SUFFIX}"))
-        return (path for path in (*used, *lying) if path.is_file())
-
-    @property
-    def _remembered(self) -> str:
-        return f"{self.kind}s"
+        used = (path for name in recall_texts(f"{self.kind}s") for path in self._used(name))
+        in_folders = (path for folder in self.folders() for path in folder.glob(f"*{SUFFIX}"))
+        return (path for path in (*used, *in_folders) if path.is_file())
 
     def _paths(self, name: str) -> list[Path]:
         """Return the files of a name, which is one path segment, with or without its suffix."""
-        found: list[Path] = []
+        paths: list[Path] = []
         if is_folder_name(name):
             stem = name.removesuffix(SUFFIX)
-            lying = (folder / f"{stem}{SUFFIX}" for folder in self.folders())
-            found = [path for path in (*self._used(stem), *lying) if path.is_file()]
-        if not found:
+            in_folders = (folder / f"{stem}{SUFFIX}" for folder in self.folders())
+            paths = [path for path in (*self._used(stem), *in_folders) if path.is_file()]
+        if not paths:
             raise InputError(f"{self.kind}_missing", field=self.field, value=name[:80])
-        return found
+        return paths
 
     def _used(self, name: str) -> list[Path]:
-        return [Path(place) for place in recall_texts(self._remembered).get(name, [])]
+        return [Path(place) for place in recall_texts(f"{self.kind}s").get(name, [])]
 
-    def _checked(self, path: Path) -> Path:
+    def _checked(self, path: Path) -> NamedT:
+        damaged = ModelError(f"{self.kind}_damaged", value=path.name)
         try:
             is_fitting = self.fits(read_header(path, path.name))
         except ModelError as error:
-            raise ModelError(f"{self.kind}_damaged", value=path.name) from error
+            raise damaged from error
         if not is_fitting or not is_folder_name(path.stem):
-            raise ModelError(f"{self.kind}_damaged", value=path.name)
-        return path
+            raise damaged
+        return self.make(id=path.stem, weights_sha256=file_digest(path))
 
 
 def own_folder() -> Path:
@@ -130,22 +122,6 @@ def is_own(path: Path) -> bool:
     return own_folder() in path.parents
 
 
-def place_for(name: str) -> Path:
-    """Return the path for a new file of a name.
-
-    Raises:
-        ModelError: `model_name`: it is no name of a .safetensors file; `model_there`: it exists
-            already.
-        LibraryError: The folder cannot be made.
-    """
-    if not is_folder_name(name) or not name.endswith(SUFFIX):
-        raise ModelError("model_name", value=name[:80])
-    if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS)):
-        raise ModelError("model_there", value=name)
-    make_folder(own_folder())
-    return own_folder() / name
-
-
 @contextlib.contextmanager
 def taking(name: str) -> Iterator[Path]:
     """Give a path to write a .safetensors file to, which is kept when the block ends.
@@ -153,17 +129,23 @@ def taking(name: str) -> Iterator[Path]:
     LoRAs are recognised by their tensors and kept in their own folder.
 
     Raises:
-        ModelError: As `place_for`; `model_damaged` or `model_unrecognised`: it is neither a LoRA
-            nor a model of a known family, and is not kept.
+        ModelError: `model_name`: it is no name of a .safetensors file; `model_there`: it exists
+            already; `model_damaged` or `model_unrecognised`: it is neither a LoRA nor a model of a
+            known family, and is not kept.
         LibraryError: The folder cannot be made.
     """
-    place = place_for(name)
+    if not is_folder_name(name) or not name.endswith(SUFFIX):
+        raise ModelError("model_name", value=name[:80])
+    if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS_FOLDER)):
+        raise ModelError("model_there", value=name)
+    make_folder(own_folder())
+    place = own_folder() / name
     aside = own_folder() / f".{secrets.token_hex(8)}"
     aside.mkdir()
     try:
         yield aside / name
         if is_lora(read_header(aside / name, name)):
-            place = own_folder() / LORAS / name
+            place = own_folder() / LORAS_FOLDER / name
             make_folder(place.parent)
         else:
             configuration_source(aside / name)
@@ -181,3 +163,67 @@ def delete_own(path: Path) -> int:
     path.unlink()
     beside = path.with_suffix("")
     return freed + (delete_own(beside) if beside.is_dir() else 0)
+
+
+def _network_folders() -> list[Path]:
+    return [root / _NETWORKS for root in (*models_folders(), own_folder(), bundled_folder())]
+
+
+def _network_alias(name: str) -> str:
+    """Return the bundled model's name for its own network."""
+    own = {path.stem for path in (bundled_folder() / _NETWORKS).glob(f"*{SUFFIX}")}
+    return BUNDLED if name in own else ""
+
+
+def _is_network(header: Header) -> bool:
+    """Tell by a header whether a file can be a network; empty tensors are refused."""
+    has_empty = any(0 in entry["shape"] for entry in header.values())
+    return 0 < len(header) <= _MAX_TENSORS and not is_lora(header) and not has_empty
+
+
+UPSCALERS: Final = Shelf(
+    kind="upscaler",
+    field="upscaler",
+    make=Upscaler,
+    folders=_network_folders,
+    fits=_is_network,
+    alias=_network_alias,
+)
+
+
+def known_upscalers() -> tuple[str, ...]:
+    """Return the names of the networks for any model, sorted; on a public page those offered."""
+    names = {path.stem for path in UPSCALERS.all() if path.parent.parent != bundled_folder()}
+    return tuple(sorted(filter(is_offered, names), key=str.casefold))
+
+
+def needs_spandrel(upscaler: Upscaler) -> bool:
+    """Tell whether a network needs the library spandrel: all but Compact ones (`compact_scale`)."""
+    path = UPSCALERS.recorded(upscaler)
+    return compact_scale(read_header(path, path.name)) is None
+
+
+def compact_scale(header: Header) -> int | None:
+    """Return the scale of a Compact network; None if it is another architecture."""
+    shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
+    given = shapes.get("body.0.weight", ())
+    num_layers = len([name for name in shapes if name.endswith(".weight")])
+    (colours, *_) = (*shapes.get(f"body.{num_layers - 1}.bias", ()), 0)
+    scale = math.isqrt(colours // _COLOURS)
+    if not given or colours != _COLOURS * scale**2 or scale < 1:
+        return None
+    return scale if shapes == _shapes(num_layers, given[0], colours) else None
+
+
+def _shapes(num_layers: int, width: int, colours: int) -> dict[str, tuple[int, ...]]:
+    """Return a Compact network's tensors: convolutions, with PReLU slopes between them."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    last, before = num_layers - 1, _COLOURS
+    for layer in range(0, num_layers, 2):
+        after = colours if layer == last else width
+        shapes[f"body.{layer}.weight"] = (after, before, 3, 3)
+        shapes[f"body.{layer}.bias"] = (after,)
+        if layer != last:
+            shapes[f"body.{layer + 1}.weight"] = (after,)
+        before = after
+    return shapes

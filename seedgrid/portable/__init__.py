@@ -19,7 +19,7 @@ from pydantic import Field
 
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Value
-from seedgrid.storage.cache import recall_value, remember_value
+from seedgrid.storage.cache import recall_value, remember_one
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +74,7 @@ def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
     trial = recall_value(_CACHE, passport.digest, PortableTrial)
     if trial is None:
         trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
-        remember_value(_CACHE, passport.digest, trial)
+        remember_one(_CACHE, passport.digest, trial.model_dump_json())
     return trial
 
 

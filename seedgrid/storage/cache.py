@@ -1,12 +1,14 @@
 """A cache of small JSON files: digests, probe results, paths of models, facts on LoRAs.
 
-A missing or damaged one is treated as empty: what it held is computed, or asked for, again. One
-that cannot be written is no error. No torch needed.
+A missing or damaged file is treated as empty: its values are computed or asked for again. A file
+that cannot be written is no error. Needs no torch.
 """
 
 import contextlib
+import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,8 +20,10 @@ from seedgrid.storage.files import make_folder, write_atomically
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-MAX_VALUES: Final = 500
-"""Maximum entries of one file: each lookup reads all of it, and visitors add entries."""
+MAX_VALUES: Final = 500  # Of one file: each lookup reads all of it, and visitors add entries
+
+_DIGESTS: Final = "digests"
+_SMALL_BYTES: Final = 1 << 20
 
 
 def cache_folder() -> Path:
@@ -28,7 +32,7 @@ def cache_folder() -> Path:
 
 
 def recall(name: str) -> dict[str, Any]:
-    """Return what was remembered under a name; empty when nothing was."""
+    """Return the values stored under a name; empty if there are none."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         data = json.loads((cache_folder() / f"{name}.json").read_bytes())
         if isinstance(data, dict):
@@ -37,7 +41,7 @@ def recall(name: str) -> dict[str, Any]:
 
 
 def recall_texts(name: str) -> dict[str, list[str]]:
-    """Return the lists of texts that were remembered under a name; anything else is left out."""
+    """Return the lists of texts stored under a name; anything else is left out."""
     return {
         key: [text for text in texts if isinstance(text, str)]
         for key, texts in recall(name).items()
@@ -46,37 +50,80 @@ def recall_texts(name: str) -> dict[str, list[str]]:
 
 
 def remember(name: str, data: dict[str, Any]) -> None:
-    """Keep a dictionary of plain values under a name."""
+    """Store a dictionary of plain values under a name."""
     with contextlib.suppress(OSError, LibraryError):
         make_folder(cache_folder())
         write_atomically(cache_folder() / f"{name}.json", json.dumps(data).encode())
 
 
 def remember_one(name: str, key: str, value: object) -> None:
-    """Keep a plain value under a name, by its key; beyond `MAX_VALUES` the oldest are dropped."""
+    """Store a plain value under a name and a key; beyond `MAX_VALUES` the oldest are dropped."""
     known = recall(name)
     known.pop(key, None)  # Inserted again, it is the newest.
     remember(name, dict([*known.items(), (key, value)][-MAX_VALUES:]))
 
 
 def recall_value(name: str, key: str, kind: type[ModelT]) -> ModelT | None:
-    """Return a value that `remember_value` kept; None if there is none that validates."""
-    return _read(recall(name).get(key), kind)
+    """Return a value stored as its JSON by `remember_one`; None if there is none that validates."""
+    return _read(recall(name).get(key, ""), kind)
 
 
 def recall_values(name: str, kind: type[ModelT]) -> list[ModelT]:
-    """Return all values that `remember_value` kept under a name, but those of other releases."""
-    found = (_read(data, kind) for data in recall(name).values())
-    return [value for value in found if value is not None]
+    """Return all such values under a name, without those of other releases."""
+    values = (_read(data, kind) for data in recall(name).values())
+    return [value for value in values if value is not None]
 
 
-def remember_value(name: str, key: str, value: BaseModel) -> None:
-    """Keep a value as `remember_one` does, so that `recall_value` finds it."""
-    remember_one(name, key, value.model_dump_json())
+def _read(data: str, kind: type[ModelT]) -> ModelT | None:
+    with contextlib.suppress(ValidationError):
+        return kind.model_validate_json(data)
+    return None
 
 
-def _read(data: object, kind: type[ModelT]) -> ModelT | None:
-    try:
-        return kind.model_validate_json(data) if isinstance(data, str) else None
-    except ValidationError:
-        return None
+def files_digest(files: Mapping[str, Path]) -> str:
+    """Return one digest of named files, as `sha256sum NAME… | sha256sum` gives it."""
+    lines = [f"{file_digest(path)}  {name}\n" for name, path in sorted(files.items())]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def known_digest(files: Mapping[str, Path]) -> str | None:
+    """Return `files_digest` if no large file has to be read for it, else None."""
+    known = recall(_DIGESTS)
+    with contextlib.suppress(OSError):
+        if all(_is_small(path) or _state(path) in known for path in files.values()):
+            return files_digest(files)
+    return None
+
+
+def file_digest(path: Path) -> str:
+    """Return a file's SHA-256, 64 hexadecimal digits. A large file is read once."""
+    is_small, state = _is_small(path), _state(path)
+    if not is_small and (known := recall(_DIGESTS).get(state)):
+        return str(known)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if not is_small:
+        remember(_DIGESTS, recall(_DIGESTS) | {state: digest})
+    return digest
+
+
+def states(files: Mapping[str, Path]) -> tuple[str, ...]:
+    """Return texts that change when any of the files is written, replaced or deleted."""
+    texts = []
+    for _, path in sorted(files.items()):
+        try:
+            texts.append(_state(path))
+        except OSError:
+            texts.append("deleted")
+    return tuple(texts)
+
+
+def _is_small(path: Path) -> bool:
+    return path.stat().st_size < _SMALL_BYTES
+
+
+def _state(path: Path) -> str:
+    """Identify a file's content: a program can reset the modification time, not the change time."""
+    status = path.stat()
+    times = f"{status.st_mtime_ns}|{status.st_ctime_ns}"
+    return f"{status.st_dev}|{status.st_ino}|{status.st_size}|{times}"

@@ -1,8 +1,7 @@
-"""Write a file so that it is there whole or not at all, also after a crash or a power cut.
+"""Writes a file so that it exists whole or not at all, also after a crash or a power cut.
 
-The order is the one that lost nothing in the crash tests (docs/log.md): temporary file, fsync,
-rename, fsync of the folder. Knows nothing of pictures or of the library; what the operating system
-refuses becomes a `LibraryError` with one sentence here and nowhere else.
+The order lost nothing in the crash tests (docs/log.md): temporary file, fsync, rename, fsync of the
+folder. Errors of the operating system become one `LibraryError`.
 
     write_atomically(Path("sheet.png"), data)
 """
@@ -21,36 +20,22 @@ from typing import BinaryIO, Final
 
 from seedgrid.core.errors import LibraryError
 
-DELETING: Final = "seedgrid-delete"
-"""What threads are called that delete what `delete_aside` put aside."""
-
-RESERVE_BYTES: Final = 250_000
-"""For what is written beside the pictures: the database's journal, folders, marks."""
+RESERVE_BYTES: Final = 250_000  # For the database's journal, folders and marks
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
-
-TEMPORARY_PREFIX: Final = ".seedgrid-"
-TEMPORARY_SUFFIX: Final = ".part"
-
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_CODES: Final = {
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EACCES: "folder_read_only",
+    errno.EPERM: "folder_read_only",
+    errno.EROFS: "folder_read_only",
+}
 
 
 def write_atomically(
     path: Path, data: bytes, *, temporary_folder: Path | None = None, mode: int = 0o666
 ) -> None:
-    """Write a file; when this returns it is on the disk, whole, under its name.
-
-    Args:
-        path: Replaced if it exists.
-        data: The whole content.
-        temporary_folder: Where the unfinished file lies, on the same file system; beside `path`
-            by default. A killed process leaves at most one file there.
-        mode: Who may read and write it, as far as the process's own mask lets them.
-
-    Raises:
-        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
-    """
+    """Write a file as `open_atomically`; when this returns it is complete on the disk."""
     with open_atomically(path, temporary_folder=temporary_folder, mode=mode) as file:
         file.write(data)
 
@@ -61,13 +46,16 @@ def open_atomically(
 ) -> Iterator[BinaryIO]:
     """Open a file to write piece by piece; it gets its name when the block ends, or never.
 
-    Arguments as of `write_atomically`.
+    Args:
+        path: Replaced if it exists.
+        temporary_folder: Of the unfinished file, on the same file system; by default the folder of
+            `path`. A killed process leaves at most one file there.
+        mode: Permissions, limited by the process's mask.
 
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
     """
-    name = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
-    temporary = (temporary_folder or path.parent) / name
+    temporary = (temporary_folder or path.parent) / f".seedgrid-{secrets.token_hex(8)}.part"
     with refusals(path):
         try:
             with open(temporary, "x+b", opener=partial(os.open, mode=mode)) as file:
@@ -75,7 +63,7 @@ def open_atomically(
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        except BaseException:  # Nothing is left behind, whatever stopped the writer.
+        except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
@@ -83,7 +71,7 @@ def open_atomically(
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its parents, each of them safe on disk."""
+    """Make a folder and its parents, and fsync each of them."""
     with refusals(path):
         missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
         for folder in reversed(tuple(missing)):
@@ -94,21 +82,17 @@ def make_folder(path: Path) -> None:
 
 
 def check_room(folder: Path, num_bytes: int) -> None:
-    """Make sure that so much can be written, before anybody waits for what would be lost.
-
-    Other programs may use the space meanwhile: writing can still fail.
-    """
+    """Raise `disk_low` if the disk has no room for so many bytes; writing can still fail."""
     with refusals(folder):
         free = shutil.disk_usage(folder).free
     if free < num_bytes + RESERVE_BYTES:
-        wanted = f"{(num_bytes + RESERVE_BYTES) / 1e6:.1f} MB"
-        raise LibraryError(
-            "disk_low", value=str(folder), wanted=wanted, free=f"{free / 1e6:.1f} MB"
-        )
+        sizes = {"wanted": num_bytes + RESERVE_BYTES, "free": free}
+        shown = {name: f"{size / 1e6:.1f} MB" for name, size in sizes.items()}
+        raise LibraryError("disk_low", value=str(folder), **shown)
 
 
 def size_of(path: Path) -> int:
-    """Return how many bytes a file has, or all files of a folder; what goes meanwhile has none."""
+    """Return the bytes of a file, or of all files of a folder; vanishing files count 0."""
     num_bytes = 0
     for each in (path, *path.rglob("*")):
         with contextlib.suppress(FileNotFoundError):
@@ -117,7 +101,7 @@ def size_of(path: Path) -> int:
 
 
 def nearest_folder(path: Path) -> Path:
-    """Return a folder, or the one that is there of those in which it would be made."""
+    """Return a folder, or its nearest parent that exists."""
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
@@ -134,37 +118,31 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses inside the block into one `LibraryError`."""
+    """Raise an OSError of the block as a `LibraryError`."""
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
-            raise LibraryError("disk_full", value=str(path.parent)) from error
-        if error.errno in _FORBIDDEN:
-            raise LibraryError("folder_read_only", value=str(path.parent)) from error
+        code = _CODES.get(error.errno or 0)
+        if code is not None:
+            raise LibraryError(code, value=str(path.parent)) from error
         reason = error.strerror or str(error)
         raise LibraryError("folder_refuses", value=str(path), reason=reason) from error
 
 
 def delete_aside(folder: Path) -> None:
-    """Have a folder gone at once, and what was in it deleted by a thread of its own.
-
-    Deleting thousands of files takes a second, so a thread does it.
-    """
+    """Rename a folder at once, and delete it in a thread, since that can take seconds."""
     aside = folder.with_name(f"gone-{secrets.token_hex(16)}")
     try:
         folder.rename(aside)
-    except OSError:  # It is not there, or Windows has a file in it open.
+    except OSError:  # It does not exist, or Windows has a file in it open.
         shutil.rmtree(folder, ignore_errors=True)
         return
     deleting = partial(shutil.rmtree, aside, ignore_errors=True)
-    threading.Thread(target=deleting, name=DELETING, daemon=True).start()
+    threading.Thread(target=deleting, name="seedgrid-delete", daemon=True).start()
 
 
 def assets_folder() -> Path:
-    """Return the folder with the page's scripts and styles, the typeface and the bundled model.
-
-    It is beside the package in a checkout, inside it when installed.
-    """
+    """Return the folder of the page's files and the bundled model."""
+    # Beside the package in a checkout, inside it when installed.
     inside = _PACKAGE / "assets"
     return inside if inside.is_dir() else _PACKAGE.parent / "assets"

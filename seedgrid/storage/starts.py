@@ -1,7 +1,8 @@
-"""Starts: the pictures that image-to-image begins from, stored by the SHA-256 of their pixels.
+"""Starts and masks: what image-to-image begins from, and what it may change. Needs no torch.
 
-A recipe names its start by that digest. The file is in the library's folder `starts`; painting
-finds it in the folders that this process knows. Only PNG, JPEG and WebP are read. Needs no torch.
+They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
+folder `starts`. White of a mask may change; every pixel outside is the parent's. Near the edge
+inside, both are mixed in integers, so that every machine gets the same result.
 
     digest = keep(folder, read_picture(data))
     pixels(digest)
@@ -14,71 +15,61 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
-from seedgrid.storage.metadata import upright
-from seedgrid.storage.unpacking import on_white, unpacked
+from seedgrid.storage.unpacking import on_white, unpacked, upright
 
-MAX_SIDE_PX: Final = 2048
-"""Larger pictures are reduced when they are stored: no picture is painted larger."""
+Inside = NDArray[np.bool_]  # Shape (height, width): whether a pixel belongs to the region
+
+MAX_SIDE_PX: Final = 2048  # Larger pictures are reduced: none is painted larger
+WHITE: Final = 128  # From this grey on, a mask lets a pixel change
 
 _MAX_PIXELS: Final = 100_000_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FORMATS: Final = ("PNG", "JPEG", "WEBP")
-_places: tuple[Path, ...] = ()
+
+places: tuple[Path, ...] = ()  # The folders that this process searches
 
 
 def know(*folders: Path) -> None:
     """Add folders to search; they need not exist yet."""
-    global _places
-    _places = tuple(dict.fromkeys((*_places, *folders)))
+    global places
+    places = tuple(dict.fromkeys((*places, *folders)))
 
 
 def forget(folder: Path) -> None:
     """Remove a folder from the search, before it is deleted."""
-    global _places
-    _places = tuple(place for place in _places if place != folder)
-
-
-def places() -> tuple[Path, ...]:
-    """Return the folders that this process searches."""
-    return _places
+    global places
+    places = tuple(place for place in places if place != folder)
 
 
 def place_of(sha256: str) -> Path | None:
     """Return the path of a start; None if no known folder has it."""
     if not _DIGEST.fullmatch(sha256):
         return None
-    files = (folder / f"{sha256}.png" for folder in reversed(_places))
+    files = (folder / f"{sha256}.png" for folder in reversed(places))
     return next((file for file in files if file.is_file()), None)
 
 
 def pixels(sha256: str) -> Pixels:
-    """Return a start's pixels, after checking their digest.
-
-    Raises:
-        PictureError: `start_missing`: it is missing or damaged.
-    """
-    return _read(sha256)[1]
+    """Return a start's pixels; raise `start_missing` if it is missing or damaged."""
+    return read_start(sha256)[1]
 
 
-def file_bytes(sha256: str) -> bytes:
-    """Return a start's PNG file, after checking its digest."""
-    return _read(sha256)[0]
-
-
-def _read(sha256: str) -> tuple[bytes, Pixels]:
+def read_start(sha256: str) -> tuple[bytes, Pixels]:
+    """Return a start's PNG file and its pixels, after checking their digest; see `pixels`."""
     path = place_of(sha256)
     try:
         data = path.read_bytes() if path else b""
-        found = read_picture(data)
+        picture = read_picture(data)
     except (OSError, PictureError) as error:
         raise PictureError("start_missing", value=sha256[:12]) from error
-    if pixels_sha256(found) != sha256:
+    if pixels_sha256(picture) != sha256:
         raise PictureError("start_missing", value=sha256[:12])
-    return data, found
+    return data, picture
 
 
 def keep(folder: Path, start: Pixels) -> str:
@@ -116,7 +107,65 @@ def read_picture(data: bytes) -> Pixels:
 
 
 def check_there(digests: Sequence[str]) -> None:
-    """Check that starts are here, before anything is computed."""
+    """Raise `start_missing` if a start is not here, before anything is computed."""
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])
+
+
+def inside(mask: str, width: int, height: int) -> Inside:
+    """Return the region of a stored mask; raises as `pixels`."""
+    return _white(pixels(mask), width, height)
+
+
+def _white(mask: Pixels, width: int, height: int) -> Inside:
+    """Return the white pixels of a mask, resized to a picture's size."""
+    from PIL import Image
+
+    grey = Image.fromarray(mask).convert("L").resize((width, height), Image.Resampling.NEAREST)
+    return np.asarray(grey) >= WHITE
+
+
+def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
+    """Return a mask of this size, black and white; raise `mask_empty` or `mask_full`."""
+    region = _white(pixels, width, height)
+    if not region.any():
+        raise InputError("mask_empty", field="only")
+    if region.all():
+        raise InputError("mask_full", field="only")
+    return np.where(region[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
+
+
+def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
+    """Return a picture as painted in the region, mixed in its outer `feather` pixels."""
+    whole = feather + 1
+    own = _depths(region, whole)[..., None]  # (height, width, 1), 0 … whole
+    mixed = parent.astype(np.int32) * (whole - own) + painted.astype(np.int32) * own
+    result: Pixels = ((mixed + whole // 2) // whole).astype(np.uint8)
+    return result
+
+
+def _depths(region: Inside, most: int) -> NDArray[np.int32]:
+    """Return each pixel's distance from the region's edge, 0 outside, at most `most`."""
+    depths = region.astype(np.int32)
+    left = region
+    for _ in range(most - 1):
+        left = _eroded(_eroded(left).T).T
+        if not left.any():
+            break
+        depths += left
+    return depths
+
+
+def _eroded(region: Inside) -> Inside:
+    """Remove one row at each upper and lower edge."""
+    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")  # The picture's own edge is no edge.
+    return rows[:-2] & rows[1:-1] & rows[2:]
+
+
+def in_cells(region: Inside, rows: int, columns: int) -> Inside:
+    """Return which cells of a grid over the picture hold any pixel of the region."""
+    height, width = region.shape
+    tops, lefts = np.arange(rows) * height // rows, np.arange(columns) * width // columns
+    cells: Inside = np.logical_or.reduceat(np.logical_or.reduceat(region, tops, 0), lefts, 1)
+    return cells

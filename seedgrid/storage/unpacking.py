@@ -2,20 +2,24 @@
 
 A file of some kilobytes can hold a picture of hundreds of megabytes. The memory is estimated from
 the header: pictures above the limit are refused, and large ones are decoded one at a time. Texts,
-EXIF, XMP and profiles are removed before Pillow reads a file (metadata.py).
+EXIF, XMP and profiles are removed before Pillow reads a PNG, JPEG or WebP, since it would unpack
+them whatever their size; only the EXIF orientation is read here.
 
     with unpacked(data) as image:
         pixels = as_rgb(image)
+
+Source: PNG 3, 5.3; JPEG, ITU-T T.81, B.1; WebP, RFC 9649, 2.3; Exif 2.32, 4.6.2
 """
 
 from __future__ import annotations
 
 import io
 import math
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -23,29 +27,35 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import MAX_SIZE_PX
 from seedgrid.core.variables import number
-from seedgrid.storage.metadata import JPEG, without_metadata
 
 if TYPE_CHECKING:
     from PIL import Image
 
+MAX_METADATA_BYTES: Final = 256 * 1024  # Of all texts of a file, unpacked, and of its EXIF data
+
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_JPEG: Final = b"\xff\xd8\xff"
+_EXIF_MARK: Final = b"Exif\0\0"
+_PNG_PIXELS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
+_WEBP_PIXELS: Final = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF"})
+_WEBP_FLAGS: Final = 0b0001_0010  # The flags of VP8X that are kept: transparency and animation
+_JPEG_METADATA: Final = {*range(0xE1, 0xEE), 0xEF, 0xFE}
+"""Comments, and application data except JFIF's and Adobe's, which say what the numbers mean."""
+_MAX_PARTS: Final = 10_000
+_MAX_FIELDS: Final = 1000
+_ORIENTATION: Final = 0x0112
+_TRANSPOSED: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}  # `Transpose` by orientation
+
 _VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
 _BAND_ROWS: Final = 64
-_RGB_BYTES: Final = 4
-"""Bytes of a pixel in Pillow."""
-_WEBP_BYTES: Final = 16
-"""Bytes of a pixel: two canvases of the decoder, their result, and the picture."""
-_SCANNED_BYTES: Final = 6
-"""Bytes of a pixel of a progressive JPEG: two for each of three channels."""
-_FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES
-"""Memory of the largest picture that SeedGrid paints; anything below is neither refused nor
-delayed."""
+_RGB_BYTES: Final = 4  # Bytes of a pixel in Pillow
+_WEBP_BYTES: Final = 16  # Of a pixel: two canvases of the decoder, their result, the picture
+_SCANNED_BYTES: Final = 6  # Bytes of a pixel of a progressive JPEG: two for each of three channels
+_FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES  # Less is neither refused nor delayed
 _SCAN: Final = b"\xff\xda"
-_MAX_SCANS: Final = 100
-"""Limit of a JPEG's scans; programs write ten. Each scan costs a pass over the whole picture."""
+_MAX_SCANS: Final = 100  # Of a JPEG; programs write ten, and each is a pass over the picture
 
-
-_heavy = threading.Lock()
-"""Held while a larger picture is decoded: one at a time."""
+_heavy = threading.Lock()  # Held while a larger picture is decoded: one at a time
 
 
 @contextmanager
@@ -66,9 +76,9 @@ def unpacked(
     """
     from PIL import Image, UnidentifiedImageError
 
-    if data.startswith(JPEG) and data.count(_SCAN) > _MAX_SCANS:
+    if data.startswith(_JPEG) and data.count(_SCAN) > _MAX_SCANS:
         raise UnidentifiedImageError(f"it has more than {_MAX_SCANS} scans")
-    with Image.open(io.BytesIO(without_metadata(data)), formats=formats) as image:
+    with Image.open(io.BytesIO(_without_metadata(data)), formats=formats) as image:
         whole = image.size
         if wanted_px is not None:
             image.draft(None, (wanted_px, wanted_px))
@@ -79,33 +89,6 @@ def unpacked(
             raise PictureError("picture_large", value=value, limit=f"{most / 1e6:,.0f} MB")
         with _heavy if weight > _FREE_BYTES else nullcontext():
             yield image
-
-
-def bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
-    """Yield a picture in bands of rows, so that no second copy is in memory."""
-    for top in range(0, image.height, _BAND_ROWS):
-        yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
-
-
-def as_rgb(image: Image.Image) -> Pixels:
-    """Return a picture's pixels, shape (height, width, 3); transparency is dropped."""
-    pixels = np.empty((image.height, image.width, 3), dtype=np.uint8)
-    for top, band in bands(image):
-        pixels[top : top + band.height] = np.asarray(band.convert("RGB"))
-    return pixels
-
-
-def on_white(image: Image.Image) -> Image.Image:
-    """Return a picture as RGB on a white background; unchanged if it is RGB."""
-    from PIL import Image
-
-    if image.mode == "RGB":
-        return image
-    opaque = Image.new("RGB", image.size)
-    for top, band in bands(image):
-        paper = Image.new("RGBA", band.size, "white")
-        opaque.paste(Image.alpha_composite(paper, band.convert("RGBA")).convert("RGB"), (0, top))
-    return opaque
 
 
 def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
@@ -120,3 +103,144 @@ def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
         # The scans stay in memory until the last one, whatever the reduction.
         weight += whole[0] * whole[1] * _SCANNED_BYTES
     return weight
+
+
+def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
+    """Yield a picture in bands of rows, so that no second copy is in memory."""
+    for top in range(0, image.height, _BAND_ROWS):
+        yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
+
+
+def as_rgb(image: Image.Image) -> Pixels:
+    """Return a picture's pixels, shape (height, width, 3); transparency is dropped."""
+    pixels = np.empty((image.height, image.width, 3), dtype=np.uint8)
+    for top, band in _bands(image):
+        pixels[top : top + band.height] = np.asarray(band.convert("RGB"))
+    return pixels
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """Return a picture as RGB on a white background; unchanged if it is RGB."""
+    from PIL import Image
+
+    if image.mode == "RGB":
+        return image
+    opaque = Image.new("RGB", image.size)
+    for top, band in _bands(image):
+        paper = Image.new("RGBA", band.size, "white")
+        opaque.paste(Image.alpha_composite(paper, band.convert("RGBA")).convert("RGB"), (0, top))
+    return opaque
+
+
+def upright(image: Image.Image, data: bytes) -> Image.Image:
+    """Return a picture rotated and mirrored as its file's EXIF data say."""
+    from PIL.Image import Transpose
+
+    method = _TRANSPOSED.get(_orientation(exif_block(data) or b""))
+    return image if method is None else image.transpose(Transpose(method))
+
+
+def exif_block(data: bytes) -> bytes | None:
+    """Return the first EXIF block of a file, empty if there is none; None above 256 KB."""
+    for part in _parts(data):
+        has_mark = data.startswith(_EXIF_MARK, part.data)
+        if part.kind in (b"eXIf", b"EXIF") or (part.kind == b"\xe1" and has_mark):
+            start = part.data + (len(_EXIF_MARK) if has_mark else 0)
+            is_small = part.data_end - start <= MAX_METADATA_BYTES
+            return data[start : part.data_end] if is_small else None
+    return b""
+
+
+def _orientation(block: bytes) -> int:
+    """Read the orientation from an EXIF block: 1 … 8; 1 if it has none."""
+    order = "<" if block.startswith(b"II") else ">"
+    try:
+        (start,) = struct.unpack_from(f"{order}I", block, 4)
+        (count,) = struct.unpack_from(f"{order}H", block, start)
+        for place in range(start + 2, start + 2 + 12 * min(count, _MAX_FIELDS), 12):
+            tag, kind, _, value = struct.unpack_from(f"{order}HHIH", block, place)
+            if tag == _ORIENTATION:
+                return block[place + 8] if kind == 1 else int(value)
+    except struct.error:
+        pass  # Damaged: not rotated.
+    return 1
+
+
+class _Part(NamedTuple):
+    """A chunk or segment of a file, by the positions of its bytes."""
+
+    kind: bytes
+    start: int
+    data: int  # Its first byte after kind and length
+    data_end: int
+    end: int  # With checksum or padding
+
+
+def _without_metadata(data: bytes) -> bytes:
+    """Return a file with its pixels and what they mean, and nothing else."""
+    whole, parts = memoryview(data), _parts(data)
+    if data.startswith(_JPEG):
+        pixels = [part for part in parts if part.kind[0] not in _JPEG_METADATA]
+        return b"".join(whole[part.start : part.end] for part in pixels)
+    if data.startswith(_PNG):
+        first = len(_PNG)
+        pixels = [part for part in parts if part.kind in _PNG_PIXELS]
+        pixels = [part for part in pixels if (part.kind == b"IHDR") == (part.start == first)]
+        return b"".join([_PNG, *(whole[part.start : part.end] for part in pixels)])
+    if not _is_webp(data):
+        return data
+    pieces = [b"WEBP"]
+    for part in (part for part in parts if part.kind in _WEBP_PIXELS):
+        piece = data[part.start : part.end]
+        if part.kind == b"VP8X" and len(piece) > 8:
+            piece = piece[:8] + bytes([piece[8] & _WEBP_FLAGS]) + piece[9:]
+        pieces.append(piece)
+    return b"RIFF" + struct.pack("<I", sum(map(len, pieces))) + b"".join(pieces)
+
+
+def _parts(data: bytes) -> Iterator[_Part]:
+    """Yield the parts of a file, at most 10,000."""
+    if data.startswith(_JPEG):
+        yield from _jpeg_parts(data)
+        return
+    is_png = data.startswith(_PNG)
+    place = len(_PNG) if is_png else 12
+    for _ in range(_MAX_PARTS):
+        if place + 8 > len(data):
+            return
+        if is_png:
+            length, kind = struct.unpack_from(">I4s", data, place)
+        else:
+            kind, length = struct.unpack_from("<4sI", data, place)
+        end = place + 8 + length
+        after = end + 4 if is_png else end + length % 2
+        yield _Part(kind, place, place + 8, min(end, len(data)), min(after, len(data)))
+        place = after
+
+
+def _jpeg_parts(data: bytes) -> Iterator[_Part]:
+    """Yield the parts before a JPEG's pixels, then the rest; not the rest of a damaged file."""
+    yield _Part(b"\xd8", 0, 2, 2, 2)
+    place = 2
+    for _ in range(_MAX_PARTS):
+        while data[place : place + 2] == b"\xff\xff":
+            place += 1  # Any marker may be preceded by such bytes.
+        kind = data[place + 1 : place + 2]
+        if data[place : place + 1] != b"\xff" or not kind or place + 4 > len(data):
+            return
+        end = place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+        is_last = kind == b"\xda"
+        ends = len(data) if is_last else min(end, len(data))
+        yield _Part(kind, place, place + 4, ends, ends)
+        if is_last:
+            return
+        place = max(end, place + 4)
+
+
+def is_photo(data: bytes) -> bool:
+    """Tell whether a file is a JPEG or a WebP."""
+    return data.startswith(_JPEG) or _is_webp(data)
+
+
+def _is_webp(data: bytes) -> bool:
+    return data.startswith(b"RIFF") and data[8:12] == b"WEBP"

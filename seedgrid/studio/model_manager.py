@@ -20,20 +20,17 @@ from seedgrid.diffusion.probe_results import ProbeReport, newest_report
 from seedgrid.models import catalogue, download, registry, shelf
 from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.download import Downloads, Progress, fetch_configurations
-from seedgrid.models.files import SUFFIX
-from seedgrid.models.hub import ask
+from seedgrid.models.files import SUFFIX, configuration_source
+from seedgrid.models.hub import ask, decoder_folder, decoder_for
 from seedgrid.models.loras import (
+    LORAS,
     LoraItem,
     delete_lora,
     describe_lora,
     find_lora,
     lora_items,
-    recorded_lora,
-    take_lora,
 )
-from seedgrid.models.single_file import configuration_source
-from seedgrid.models.tiny_decoders import decoder_for, is_decoder_here
-from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
+from seedgrid.models.shelf import UPSCALERS, known_upscalers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +82,7 @@ class ModelManager:
         for text in named:
             name, equals, scale = text.rpartition("=")
             file = name if equals else text
-            lora = take_lora(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
+            lora = LORAS.take(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
             number = read_scale(scale) if equals else 1.0
             loras.append(lora.model_copy(update={"scale": number}))
         return tuple(loras)
@@ -105,21 +102,24 @@ class ModelManager:
         Raises:
             ModelError: It is missing, or no network.
         """
-        return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
+        return UPSCALERS.take(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
     def first(self) -> tuple[FirstModel, ...]:
         """Return recommended models to download that are not here yet.
 
         Also the tiny decoders of models that are here.
         """
-        installed = {model.id for model in registry.installed()}
-        tiny = {decoder_for(configs) for configs in catalogue.configurations()}
+        installed, tiny = set(), set()
+        for model in registry.installed():
+            installed.add(model.id)
+            with contextlib.suppress(ModelError):
+                tiny.add(decoder_for(model.files.configs))
         return tuple(
             each
             for each in catalogue.first_models()
             if _may_download(each.id)
             and each.id not in installed
-            and (each.use != "live" or (each.id in tiny and not is_decoder_here(each.id)))
+            and (each.use != "live" or (each.id in tiny and not decoder_folder(each.id)))
         )
 
     def tiny_decoder(self, model: str) -> str:
@@ -128,7 +128,7 @@ class ModelManager:
             name = decoder_for(registry.find(model).files.configs)
         except ModelError:
             return ""
-        return name if name and is_decoder_here(name) else ""
+        return name if name and decoder_folder(name) else ""
 
     def download(self, hub_id: str) -> Progress:
         """Start or resume the download of a model or a LoRA; returns at once.
@@ -169,7 +169,7 @@ class ModelManager:
             ModelError: `lora_missing`; `lora_damaged`; `download_forbidden` on a public page.
         """
         _at_home(file)
-        return describe_lora(recorded_lora(take_lora(Path(file))))
+        return describe_lora(LORAS.recorded(LORAS.take(Path(file))))
 
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:

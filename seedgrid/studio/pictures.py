@@ -25,7 +25,7 @@ from seedgrid.core.seeds import check_seed, parse_seeds
 from seedgrid.core.way import Region, check_feather
 from seedgrid.diffusion.backend import Placement
 from seedgrid.formats import png
-from seedgrid.storage import regions, starts
+from seedgrid.storage import starts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -136,7 +136,7 @@ def take_region(
         return None, ()
     feather = check_feather(feather, recipe)
     given = _read_mask(only)
-    kept = regions.check_mask(given, recipe.width, recipe.height)
+    kept = starts.check_mask(given, recipe.width, recipe.height)
     region = Region(mask=library().keep_start(kept), feather=feather)
     if given.shape == kept.shape:
         return region, ()
@@ -149,7 +149,7 @@ def _read_mask(only: AnyMask) -> Pixels:
         if only.ndim not in (2, 3) or only.dtype not in (np.bool_, np.uint8) or not only.size:
             raise PictureError("start_unreadable")
         grey = only if only.ndim == 2 else only[..., :3].max(axis=2)
-        white = grey if grey.dtype == np.bool_ else grey >= regions.WHITE
+        white = grey if grey.dtype == np.bool_ else grey >= starts.WHITE
         return np.where(white[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
     if isinstance(only, str) and starts.place_of(only) is not None:
         return starts.pixels(only)

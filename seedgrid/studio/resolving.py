@@ -1,21 +1,26 @@
-"""Requests become recipes: LoRAs are read, widths chosen, offers checked; nothing is painted."""
+"""Requests become recipes: lists and LoRAs are read, widths chosen, offers checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
 
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import Notice
-from seedgrid.core.prompts import alternatives, read_tags
+from seedgrid.core.errors import InputError, Notice
+from seedgrid.core.prompts import alternatives, names_list, open_lists, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import check_count
 from seedgrid.core.variables import is_public
 from seedgrid.diffusion.probe_results import advised_width
-from seedgrid.models import loras, upscalers
-from seedgrid.models.loras import find_lora
+from seedgrid.models.loras import LORAS, find_lora
+from seedgrid.models.shelf import UPSCALERS
+
+MAX_LIST_KB: Final = 64
 
 
 def resolve_prompts(
@@ -37,6 +42,40 @@ def resolve_prompts(
     if request.lock_width is not None:
         return recipes
     return tuple(provable(recipe) for recipe in recipes)
+
+
+def open_word_lists(text: str, folder: Path | None, *, field: str) -> tuple[str, ...]:
+    """Return a text with each line of the word lists that it names: `a __coat__ fox`, coat.txt.
+
+    A line may hold braces, weights and LoRAs; empty ones and those with `#` in front are left out.
+
+    Args:
+        text: Of a prompt or a variation.
+        folder: Of the lists; None on a public page, which has none.
+        field: Where it was typed.
+
+    Raises:
+        InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
+    """
+    return open_lists(text, partial(_lines, folder, field), field=field)
+
+
+def _lines(folder: Path | None, field: str, name: str) -> list[str]:
+    if folder is None:
+        raise InputError("list_public", field=field, value=name)
+    path = folder / f"{name}.txt"
+    if not path.is_file():
+        raise InputError("list_unknown", field=field, value=name, path=path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_LIST_KB * 1000 + 1)
+        lines = [line.strip() for line in data.decode("utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        data, lines = b"", []
+    choices = [line for line in lines if line and not line.startswith("#")]
+    if not choices or len(data) > MAX_LIST_KB * 1000 or any(map(names_list, choices)):
+        raise InputError("list_file", field=field, value=name, path=path, limit=MAX_LIST_KB)
+    return [each for line in choices for each in alternatives(line)]
 
 
 def provable(recipe: Recipe) -> Recipe:
@@ -67,9 +106,9 @@ def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], Mode
     for model in {requests.ask_again(recipe).model for recipe in recipes}:
         card(model)
     for upscaler in {recipe.upscaler for recipe in recipes if recipe.upscaler}:
-        upscalers.check_offered(upscaler.id)
+        UPSCALERS.check_offered(upscaler.id)
     for name in {lora.id for recipe in recipes for lora in recipe.loras}:
-        loras.check_offered(name)
+        LORAS.check_offered(name)
 
 
 def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:

@@ -38,7 +38,7 @@ from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.formats.work_text import WorkPicture
-from seedgrid.storage import lists, starts
+from seedgrid.storage import starts
 from seedgrid.studio.pictures import (
     AnyMask,
     AnyPicture,
@@ -56,6 +56,7 @@ from seedgrid.studio.pictures import (
 )
 from seedgrid.studio.resolving import (
     check_offered,
+    open_word_lists,
     provable,
     resolve_prompts,
     width_notices,
@@ -501,7 +502,7 @@ class Studio:
             InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
         """
         folder = None if is_public() else self.library_folder / LISTS
-        return tuple(each for text in texts for each in lists.opened(text, folder, field=field))
+        return tuple(each for text in texts for each in open_word_lists(text, folder, field=field))
 
     def resolve(self, request: Request) -> tuple[Recipe, ...]:
         """Turn a request into recipes.

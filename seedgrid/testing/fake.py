@@ -27,7 +27,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.portable import PortableTrial
-from seedgrid.storage import regions, starts
+from seedgrid.storage import starts
 
 Noise = NDArray[np.float64]
 
@@ -240,8 +240,8 @@ def _in_region(canvas: _Canvas) -> Pixels:
     parent = _Canvas(recipe.parent, *fresh_generators([recipe.parent]))
     for _ in range(recipe.parent.num_inference_steps):
         parent.step()
-    inside = regions.inside(recipe.mask, recipe.width, recipe.height)
-    return regions.put_back(own, _in_region(parent), inside, recipe.feather)
+    inside = starts.inside(recipe.mask, recipe.width, recipe.height)
+    return starts.put_back(own, _in_region(parent), inside, recipe.feather)
 
 
 def _colour(words: str) -> Noise:

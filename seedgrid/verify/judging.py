@@ -17,7 +17,7 @@ from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Outcome
-from seedgrid.storage import regions
+from seedgrid.storage import starts
 from seedgrid.verify.claim import Claim
 from seedgrid.verify.comparison import Comparison, compare_pixels, figures_of
 from seedgrid.verify.reasons import Reason, explain, passport_differences
@@ -110,7 +110,7 @@ def _around(claim: Claim, painted: Painted) -> tuple[Reason, ...]:
         parent = painted.parents.get(recipe.parent.id)
     if parent is None or claim.pixels is None or claim.pixels.shape != parent.shape:
         return ()
-    outside = ~regions.inside(recipe.mask, recipe.width, recipe.height)
+    outside = ~starts.inside(recipe.mask, recipe.width, recipe.height)
     total = int(outside.sum())
     differing = int(np.any(claim.pixels != parent, axis=2)[outside].sum())
     if differing:

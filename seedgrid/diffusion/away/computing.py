@@ -49,7 +49,7 @@ class Batch:
     placement: Placement
     paint: bool  # False only loads the model and returns the passport
     # The folders with the pictures and masks that recipes name
-    starts: tuple[Path, ...] = field(default_factory=starts.places)
+    starts: tuple[Path, ...] = field(default_factory=lambda: starts.places)
 
     def ends_with(self, message: Message) -> bool:
         """Tell whether a message is the last one."""

@@ -25,7 +25,7 @@ from seedgrid.formats import exif, png
 from seedgrid.formats.importers import a1111, comfyui, fooocus, invokeai, novelai, swarmui
 from seedgrid.formats.importers.found import Found
 from seedgrid.formats.importers.samplers import OUR_NAMES
-from seedgrid.storage.metadata import is_photo
+from seedgrid.storage.unpacking import is_photo
 
 _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
     invokeai.read,

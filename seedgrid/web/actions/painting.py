@@ -17,7 +17,7 @@ from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
 from seedgrid.locales import ENGLISH
-from seedgrid.models.upscalers import find_upscaler
+from seedgrid.models.shelf import UPSCALERS
 from seedgrid.studio import RunOptions
 from seedgrid.web.actions.following import Following
 from seedgrid.web.serializers import stage
@@ -146,7 +146,7 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Start the large finals of the picked picture; a network is given by name only."""
         named = around.upscaler
-        network = find_upscaler(named).id if named else None
+        network = UPSCALERS.find(named).id if named else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, kept, address, start)
 

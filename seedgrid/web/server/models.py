@@ -17,11 +17,11 @@ from starlette.responses import JSONResponse, Response
 
 from seedgrid.core.errors import ModelError, RunError, SeedGridError
 from seedgrid.core.variables import is_public
+from seedgrid.models.cards import first_fitting, size_text
 from seedgrid.models.catalogue import FirstModel
 from seedgrid.models.download import Progress, check_room
 from seedgrid.models.hub import host, read_download
 from seedgrid.models.loras import LoraItem, may_be_lora
-from seedgrid.models.memory import first_fitting, size_text
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
