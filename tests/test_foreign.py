@@ -25,8 +25,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.importers.found import Found
-from seedgrid.formats.importers.imported import fit, to_imported
-from seedgrid.formats.importers.samplers import OUR_NAMES
+from seedgrid.formats.importers.imported import OUR_NAMES, fit, to_imported
 from seedgrid.formats.own_texts import parameters_text
 from seedgrid.models.schedulers import TABLE
 from seedgrid.testing.fake import FAKE_CARD

@@ -50,14 +50,12 @@ class Cell:
 
     Attributes:
         open: Returns the picture when it is drawn; None for a missing one, drawn as a frame.
-        missing: Added to the caption of a missing picture.
-        chosen: Whether it has a coloured frame: it was refined.
     """
 
     open: Callable[[], Image.Image | None]
     caption: str
-    missing: str = ""
-    chosen: bool = False
+    missing: str = ""  # Added to the caption of a missing picture
+    chosen: bool = False  # Whether it has a coloured frame: it was refined
 
 
 @dataclass(frozen=True, kw_only=True)

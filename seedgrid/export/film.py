@@ -30,19 +30,12 @@ _WEBP_QUALITY: Final = 82
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """What was seen while a picture was painted again.
+    """What was seen while a picture was painted again."""
 
-    Attributes:
-        steps: The noise and the previews of the steps, (height, width, 3) each.
-        end: The finished picture, as large as it is.
-        is_same: Whether it came out bit for bit as the one that was asked for.
-        has_start: Whether the picture began from another one.
-    """
-
-    steps: tuple[Pixels, ...]
-    end: Pixels
-    is_same: bool
-    has_start: bool = False
+    steps: tuple[Pixels, ...]  # The noise and the previews of the steps, (height, width, 3) each
+    end: Pixels  # The finished picture, as large as it is
+    is_same: bool  # Whether it came out bit for bit as the one that was asked for
+    has_start: bool = False  # Whether the picture began from another one
 
 
 def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:

@@ -43,17 +43,13 @@ _COMPRESS_LEVEL: Final = 1
 
 
 class PngRecord(Value):
-    """The `seedgrid` record of a picture, in the order of its JSON; pixels are not checked.
-
-    Attributes:
-        pixels_sha256: Over the RGB bytes, row by row, when it was written.
-    """
+    """The `seedgrid` record of a picture, in the order of its JSON; pixels are not checked."""
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
     recipe: Recipe
     passport: Passport
     lineage: Lineage
-    pixels_sha256: Digest
+    pixels_sha256: Digest  # Over the RGB bytes, row by row, when it was written
 
 
 def encode(picture: Picture) -> bytes:

@@ -34,20 +34,12 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The contents of IHDR.
-
-    Attributes:
-        width: In pixels.
-        height: In pixels.
-        bit_depth: Of each number.
-        colour_type: 2 is RGB.
-        is_interlaced: Whether the rows come in seven passes.
-    """
+    """The contents of IHDR."""
 
     width: int
     height: int
     bit_depth: int
-    colour_type: int
+    colour_type: int  # 2 is RGB
     is_interlaced: bool
 
 
@@ -83,9 +75,8 @@ def header(chunks: Iterable[Chunk]) -> Header:
         raise PictureError("picture_damaged", reason=f"its size is {width}x{height}")
     if width * height > MAX_PIXELS:
         raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
-    if (
-        data[10] or data[11] or data[12] not in (0, 1)
-    ):  # PNG defines one compression and one filter method.
+    # PNG defines one compression and one filter method.
+    if data[10] or data[11] or data[12] not in (0, 1):
         raise PictureError("picture_damaged", reason="its header names an unknown method")
     return Header(
         width=width,

@@ -20,19 +20,13 @@ WORK_KEY: Final = "seedgrid-work"
 
 
 class WorkPicture(Value):
-    """A picture of a work, without pixels.
+    """A picture of a work, without pixels."""
 
-    Attributes:
-        recipe_id: The recipe's id, for other programs.
-        passport: The digest of its passport.
-        pixels_sha256: The digest of its pixels.
-    """
-
-    recipe_id: str
+    recipe_id: str  # The recipe's id, for other programs
     recipe: Recipe
     lineage: Lineage
-    passport: Digest
-    pixels_sha256: Digest
+    passport: Digest  # The digest of its passport
+    pixels_sha256: Digest  # The digest of its pixels
 
 
 def described(entry: Entry) -> dict[str, Any]:

@@ -35,20 +35,15 @@ class Report:
     """What a look at the library found.
 
     Attributes:
-        num_pictures: Rows that were looked at.
-        orphaned: Files without a row, by SHA-256.
         damaged: Files whose digest is not their name, or without a recipe, by SHA-256.
-        missing: Pictures outside the trash whose file is gone or damaged, by id.
-        rows: Pictures whose row says something else than their file, by id.
-        database: What SQLite says of a damaged database, or nothing.
     """
 
-    num_pictures: int = 0
-    orphaned: tuple[str, ...] = ()
+    num_pictures: int = 0  # Rows that were looked at
+    orphaned: tuple[str, ...] = ()  # Files without a row, by SHA-256
     damaged: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
-    database: str = ""
+    missing: tuple[str, ...] = ()  # Pictures outside the trash whose file is gone or damaged, by id
+    rows: tuple[str, ...] = ()  # Pictures whose row says something else than their file, by id
+    database: str = ""  # What SQLite says of a damaged database, or nothing
 
     @property
     def num_findings(self) -> int:

@@ -31,64 +31,42 @@ class Page:
     """A page of pictures.
 
     Attributes:
-        after: Where the next page begins; None at the end.
         times: The number of equal pictures that a picture stands for, by id.
     """
 
     entries: tuple[Entry, ...]
-    after: int | None = None
+    after: int | None = None  # Where the next page begins; None at the end
     times: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A work as an item of a list.
+    """A work as an item of a list."""
 
-    Attributes:
-        id: The `work_id` of its pictures.
-        cover: Its newest picture whose file is not lost, if there is one.
-        num_pictures: Number of its pictures outside the trash.
-        times: Number of works with the same recipes and pixels; this is the newest.
-    """
-
-    id: str
-    cover: Entry
-    num_pictures: int
-    times: int = 1
+    id: str  # The `work_id` of its pictures
+    cover: Entry  # Its newest picture whose file is not lost, if there is one
+    num_pictures: int  # Number of its pictures outside the trash
+    times: int = 1  # Number of works with the same recipes and pixels; this is the newest
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkPage:
-    """A page of works.
-
-    Attributes:
-        after: Where the next page begins; None at the end.
-    """
+    """A page of works."""
 
     works: tuple[Work, ...]
-    after: int | None = None
+    after: int | None = None  # Where the next page begins; None at the end
 
 
 class Search(TypedDict, total=False):
-    """Further conditions; missing ones and None are ignored.
+    """Further conditions; missing ones and None are ignored."""
 
-    Attributes:
-        model: The model's id.
-        seed: The seed.
-        favourite: Only favourites, or only the others.
-        since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
-        until: The time before which it was made, ISO 8601, or the beginning of one.
-        trashed: Look in the trash instead.
-        tag: Only pictures with this tag.
-    """
-
-    model: str | None
-    seed: int | None
-    favourite: bool | None
-    since: str | None
-    until: str | None
-    trashed: bool
-    tag: str | None
+    model: str | None  # The model's id
+    seed: int | None  # The seed
+    favourite: bool | None  # Only favourites, or only the others
+    since: str | None  # The earliest time, ISO 8601, or the beginning of one: `"2026-11"`
+    until: str | None  # The time before which it was made, ISO 8601, or the beginning of one
+    trashed: bool  # Look in the trash instead
+    tag: str | None  # Only pictures with this tag
 
 
 ENTRIES: Final = """

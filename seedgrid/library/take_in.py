@@ -58,25 +58,15 @@ _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """The result of one file: one of `entry`, `imported`, `start`, `work`, `error` is set.
+    """The result of one file: one of `entry`, `imported`, `start`, `work`, `error` is set."""
 
-    Attributes:
-        name: The file's path, or its name inside a bundle.
-        entry: A picture of SeedGrid, in the library.
-        is_new: Whether it was not in the library before.
-        imported: Another tool's picture, as a request; it is not stored.
-        start: A start in a bundle, by the SHA-256 of its pixels.
-        work: The pictures of a poster's work, without pixels.
-        error: Why it could not be imported.
-    """
-
-    name: str
-    entry: Entry | None = None
-    is_new: bool = False
-    imported: Imported | None = None
-    start: str | None = None
-    work: tuple[WorkPicture, ...] = ()
-    error: InputError | None = None
+    name: str  # The file's path, or its name inside a bundle
+    entry: Entry | None = None  # A picture of SeedGrid, in the library
+    is_new: bool = False  # Whether it was not in the library before
+    imported: Imported | None = None  # Another tool's picture, as a request; it is not stored
+    start: str | None = None  # A start in a bundle, by the SHA-256 of its pixels
+    work: tuple[WorkPicture, ...] = ()  # The pictures of a poster's work, without pixels
+    error: InputError | None = None  # Why it could not be imported
 
 
 def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:

@@ -28,23 +28,17 @@ class Claim:
     """A picture to verify.
 
     Attributes:
-        name: A path or an id, for the report.
-        pixels: As they are now; None if the size is not the recipe's: then nothing is compared or
-            decoded.
-        pixels_sha256: Of the pixels when the file was written, as the file says.
-        has_own_form: Whether the pixels are stored as SeedGrid stores them.
-        altered_texts: The keys of our own texts that are not as we write them.
-        unverified: Names of other chunks and bytes in the file.
+        pixels: As they are now; None if the size is not the recipe's: then nothing is compared or decoded.
     """
 
-    name: str
+    name: str  # A path or an id, for the report
     pixels: Pixels | None = field(repr=False, compare=False)
-    pixels_sha256: str
+    pixels_sha256: str  # Of the pixels when the file was written, as the file says
     recipe: Recipe
     passport: Passport
-    has_own_form: bool = True
-    altered_texts: tuple[str, ...] = ()
-    unverified: tuple[str, ...] = ()
+    has_own_form: bool = True  # Whether the pixels are stored as SeedGrid stores them
+    altered_texts: tuple[str, ...] = ()  # The keys of our own texts that are not as we write them
+    unverified: tuple[str, ...] = ()  # Names of other chunks and bytes in the file
 
     @property
     def is_altered(self) -> bool:

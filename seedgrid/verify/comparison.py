@@ -33,18 +33,14 @@ class Comparison:
     """How far apart two pictures are.
 
     Attributes:
-        max_abs_diff: The largest difference of a channel, 0 … 255.
         psnr_db: Peak signal-to-noise ratio in dB; None, meaning infinite, when they are equal.
-        differing_pixels: Number of pixels that differ in any channel.
-        num_pixels: Number of pixels.
-        where: The bounding box of the differing pixels; None if none differ.
     """
 
-    max_abs_diff: int
+    max_abs_diff: int  # The largest difference of a channel, 0 … 255
     psnr_db: float | None
-    differing_pixels: int
-    num_pixels: int
-    where: Box | None
+    differing_pixels: int  # Number of pixels that differ in any channel
+    num_pixels: int  # Number of pixels
+    where: Box | None  # The bounding box of the differing pixels; None if none differ
 
     @property
     def is_identical(self) -> bool:

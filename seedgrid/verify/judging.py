@@ -33,25 +33,15 @@ Doubt = Literal["", "lock_broken", "not_repeatable"]
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict on a claim.
+    """The verdict on a claim."""
 
-    Attributes:
-        name: The claim's name.
-        verdict: See the module's docstring.
-        comparison: None if there is nothing to compare.
-        reasons: Differences of the passports first.
-        pixels: The new pixels.
-        passport: Of the new pixels.
-        confirms: Every bit is equal, under the same passport.
-    """
-
-    name: str
-    verdict: Word
-    comparison: Comparison | None = None
-    reasons: tuple[Reason, ...] = ()
-    pixels: Pixels | None = field(default=None, repr=False, compare=False)
-    passport: Passport | None = field(default=None, repr=False)
-    confirms: bool = False
+    name: str  # The claim's name
+    verdict: Word  # See the module's docstring
+    comparison: Comparison | None = None  # None if there is nothing to compare
+    reasons: tuple[Reason, ...] = ()  # Differences of the passports first
+    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # The new pixels
+    passport: Passport | None = field(default=None, repr=False)  # Of the new pixels
+    confirms: bool = False  # Every bit is equal, under the same passport
 
     @property
     def holds(self) -> bool:
@@ -73,17 +63,14 @@ class Painted:
     """The result of one batch.
 
     Attributes:
-        pictures: One for each claim, or its error.
-        reasons: Settings that were restored from the passport.
-        doubt: See `Doubt`.
         parents: The parents of pictures with a region, by recipe id.
     """
 
-    pictures: tuple[Outcome, ...]
+    pictures: tuple[Outcome, ...]  # One for each claim, or its error
     passport: Passport
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Reason, ...]  # Settings that were restored from the passport
     is_fragile: bool
-    doubt: Doubt = ""
+    doubt: Doubt = ""  # See `Doubt`
     parents: Mapping[str, Pixels] = field(default_factory=dict)
 
 

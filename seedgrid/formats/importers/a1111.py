@@ -15,7 +15,6 @@ from typing import Final
 from seedgrid.core.errors import Notice, PictureError
 from seedgrid.core.way import MAX_HOLD, MIN_STEPS
 from seedgrid.formats.importers.found import Found
-from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 
 # Every repetition is bounded: matching takes linear time.
 _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
@@ -32,27 +31,25 @@ _MAX_LINE: Final = 100_000
 _MAX_TEXT: Final = 256 * 1024
 _SECOND_PASS: Final = ("Hires", "Second pass")
 _EXTRAS: Final = (
-    "Clip skip",
-    "ENSD",
-    "VAE",
-    "Refiner",
-    "Prompt2",
-    "Token merging ratio",
-    "Tiling",
-    "Face restoration",
-    "Style Selector Style",
-    "TI hashes",
-    "Hypernet",
-    "NGMS",
-    "Seed resize from",
-    "RP Active",
-    "FreeU",
-    "ADM Guidance",
-    "Eta",
-    "ADetailer model",
-    "Sharpness",
-    "Dynamic thresholding enabled",
+    *("Clip skip", "ENSD", "VAE", "Refiner", "Prompt2", "Token merging ratio", "Tiling"),
+    *("Face restoration", "Style Selector Style", "TI hashes", "Hypernet", "NGMS"),
+    *("Seed resize from", "RP Active", "FreeU", "ADM Guidance", "Eta", "ADetailer model"),
+    *("Sharpness", "Dynamic thresholding enabled"),
 )
+_AUTOMATIC_SCHEDULES: Final = {
+    "dpm++ 2m": "Karras",
+    "dpm++ sde": "Karras",
+    "dpm++ 2m sde": "Exponential",
+    "dpm++ 2m sde heun": "Exponential",
+    "dpm++ 2s a": "Karras",
+    "dpm++ 3m sde": "Exponential",
+    "dpm2": "Karras",
+    "dpm2 a": "Karras",
+}
+"""The schedules that "Automatic" means in AUTOMATIC1111 1.9 and newer.
+
+Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/sd_samplers_kdiffusion.py
+"""
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
@@ -184,7 +181,7 @@ def _first(settings: Mapping[str, str], *names: str) -> str | None:
 def _schedule(settings: Mapping[str, str]) -> str:
     schedule = _first(settings, "Schedule type", "Scheduler", "Sampler sigma") or ""
     if schedule.casefold() == "automatic":
-        return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
+        return _AUTOMATIC_SCHEDULES.get(settings.get("Sampler", "").casefold(), "")
     return schedule
 
 

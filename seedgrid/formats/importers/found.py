@@ -9,23 +9,7 @@ from seedgrid.core.errors import Notice, PictureError
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A file's settings, unchecked; numbers have the names of their fields (core/fields.py).
-
-    Attributes:
-        sampler: The tool's name for it.
-        schedule: The tool's name for the noise schedule, `"karras"` for example.
-        model: The tool's name for it.
-        mix: Seeds whose noise was mixed in, in order, with their weights.
-        is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
-        extras: Settings that SeedGrid does not have, by the tool's names.
-        loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of LoRAs in the prompt.
-        weights: Whether the prompt has weights that SeedGrid understands.
-        has_other_weights: Whether it has weights or edits that SeedGrid does not understand.
-        has_second_pass: Whether a second pass enlarged it.
-        begins_from_picture: Whether it was made with image-to-image.
-        reasons: Further notices.
-    """
+    """A file's settings, unchecked; numbers have the names of their fields (core/fields.py)."""
 
     tool: str
     prompt: object = ""
@@ -35,18 +19,18 @@ class Found:
     height: object = None
     steps: object = None
     guidance: object = None
-    sampler: str = ""
-    schedule: str = ""
-    model: str = ""
-    mix: tuple[tuple[object, object], ...] = ()
-    is_cpu_noise: bool = False
-    extras: tuple[str, ...] = ()
+    sampler: str = ""  # the tool's name for it
+    schedule: str = ""  # the tool's name for the noise schedule, `"karras"` for example
+    model: str = ""  # the tool's name for it
+    mix: tuple[tuple[object, object], ...] = ()  # seeds mixed into the noise, and their weights
+    is_cpu_noise: bool = False  # whether the first noise was drawn on the CPU, as SeedGrid does
+    extras: tuple[str, ...] = ()  # settings that SeedGrid does not have
     loras: tuple[str, ...] = ()
-    lora_tags: tuple[tuple[str, str], ...] = ()
-    weights: bool = False
-    has_other_weights: bool = False
-    has_second_pass: bool = False
-    begins_from_picture: bool = False
+    lora_tags: tuple[tuple[str, str], ...] = ()  # names and scales in the prompt
+    weights: bool = False  # whether the prompt has weights that SeedGrid understands
+    has_other_weights: bool = False  # whether SeedGrid lacks some of its weights or edits
+    has_second_pass: bool = False  # whether a second pass enlarged it
+    begins_from_picture: bool = False  # whether it was made with image-to-image
     reasons: tuple[Notice, ...] = ()
 
 

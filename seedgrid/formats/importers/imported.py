@@ -1,6 +1,6 @@
 """Turns another tool's picture into a request, and names what cannot be imported.
 
-The readers, one file for each tool, return `Found`, unchecked; `to_imported` checks every value and
+The readers of the tools return `Found`, unchecked; `to_imported` checks every value and
 turns each one that does not fit into a notice. `fit` does the same for one model.
 
     read_foreign(Path("00012-1234.png")).request.prompt
@@ -22,21 +22,64 @@ from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SHARES, NoiseShare
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
 from seedgrid.formats import exif, png
-from seedgrid.formats.importers import a1111, comfyui, fooocus, invokeai, novelai, swarmui
+from seedgrid.formats.importers import a1111, comfyui, json_tools
 from seedgrid.formats.importers.found import Found
-from seedgrid.formats.importers.samplers import OUR_NAMES
 from seedgrid.storage.metadata import is_photo
 
 _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
-    invokeai.read,
-    swarmui.read,
-    fooocus.read,
+    json_tools.read_invokeai,
+    json_tools.read_swarmui,
+    json_tools.read_fooocus,
     a1111.read,
-    novelai.read,
+    json_tools.read_novelai,
     comfyui.read,
 )
 _SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata", "sd-metadata", "Dream")
 """The keys of texts with these tools' settings."""
+
+# A sampler without an equal is not in this table: its import has a notice.
+_ALIKE: Final[dict[str, tuple[str, ...]]] = {
+    "DDIM": ("ddim", "ddim_v3", "k_ddim", "ddim trailing"),
+    "DDPM": ("ddpm",),
+    "PNDM": ("pndm", "plms", "k_plms"),
+    "Euler": ("euler", "k_euler", "sample_euler"),
+    "Euler a": ("euler a", "euler_a", "euler_ancestral", "k_euler_ancestral", "k_euler_a"),
+    "Heun": ("heun", "k_heun"),
+    "DPM2": ("dpm2", "dpm_2", "k_dpm_2", "kdpm_2"),
+    "DPM2 a": ("dpm2 a", "dpm_2_ancestral", "k_dpm_2_ancestral", "kdpm_2_a", "k_dpm_2_a"),
+    "DPM++ 2M": ("dpm++ 2m", "dpmpp_2m", "k_dpmpp_2m", "k_dpmpp_2"),
+    "DPM++ 2M Karras": ("dpm++ 2m karras", "dpmpp_2m karras", "dpmpp_2m_k", "k_dpmpp_2m karras"),
+    "DPM++ 2M SDE": ("dpm++ 2m sde", "dpmpp_2m_sde", "dpmpp_2m_sde_gpu", "k_dpmpp_2m_sde"),
+    "DPM++ 2M SDE Karras": (
+        "dpm++ 2m sde karras",
+        "dpmpp_2m_sde karras",
+        "dpmpp_2m_sde_gpu karras",
+        "dpmpp_2m_sde_k",
+        "k_dpmpp_2m_sde karras",
+    ),
+    "DPM++ SDE": ("dpm++ sde", "dpmpp_sde", "dpmpp_sde_gpu", "k_dpmpp_sde"),
+    "DPM++ SDE Karras": (
+        "dpm++ sde karras",
+        "dpmpp_sde karras",
+        "dpmpp_sde_gpu karras",
+        "dpmpp_sde_k",
+        "k_dpmpp_sde karras",
+    ),
+    "DEIS": ("deis",),
+    "UniPC": ("unipc", "uni_pc", "uni_pc_bh2", "unipc trailing"),
+    "LCM": ("lcm",),
+    "Flow Euler": ("flow euler", "euler flowmatch", "flowmatch euler"),
+}
+
+_PLAIN_SCHEDULES: Final = ("", "normal", "uniform", "native", "default")
+
+OUR_NAMES: Final[dict[str, str]] = {
+    f"{name} {schedule}".strip(): ours
+    for ours, names in _ALIKE.items()
+    for name in names
+    for schedule in _PLAIN_SCHEDULES
+}
+"""SeedGrid's name by another tool's, in lower case, with its schedule of noise levels after it."""
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -46,20 +89,13 @@ _MAX_NAME: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A request from another tool's picture.
-
-    Attributes:
-        request: Settings that the file lacks are left open.
-        reasons: What cannot be imported, one notice each.
-        loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of LoRAs in the prompt.
-    """
+    """A request from another tool's picture."""
 
     tool: str
-    request: Request
-    reasons: tuple[Notice, ...] = ()
+    request: Request  # settings that the file lacks are None
+    reasons: tuple[Notice, ...] = ()  # what cannot be imported, one notice each
     loras: tuple[str, ...] = ()
-    lora_tags: tuple[tuple[str, str], ...] = ()
+    lora_tags: tuple[tuple[str, str], ...] = ()  # names and scales in the prompt
 
     @property
     def notice(self) -> Notice:
