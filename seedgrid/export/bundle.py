@@ -20,7 +20,7 @@ from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
-from seedgrid.formats.work_text import described
+from seedgrid.formats.own_texts import described
 from seedgrid.models import loras, registry, upscalers
 from seedgrid.models.shelf import BUNDLED
 from seedgrid.storage.files import open_atomically

@@ -22,8 +22,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.export.drawing import Block, Cell, draw
 from seedgrid.formats import png
-from seedgrid.formats.own_texts import MARK_KEY, mark_text
-from seedgrid.formats.work_text import WORK_KEY, write_work
+from seedgrid.formats.own_texts import MARK_KEY, WORK_KEY, mark_text, write_work
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import open_atomically
 from seedgrid.storage.metadata import MAX_METADATA_BYTES

@@ -38,7 +38,7 @@ Source = Path | bytes
 
 # zlib level 1 writes a picture three times as fast as level 6 for a tenth more bytes.
 _SIGNATURE: Final = b"caBX"
-"""The chunk of a C2PA signature (`signing.py`)."""
+"""The chunk of a C2PA signature (own_texts.py)."""
 _COMPRESS_LEVEL: Final = 1
 
 

@@ -29,7 +29,8 @@ from seedgrid.core.picture import (
     pixels_sha256,
 )
 from seedgrid.core.recipe import Recipe
-from seedgrid.formats import png, signing
+from seedgrid.formats import png
+from seedgrid.formats.own_texts import signed
 from seedgrid.library import rebuild
 from seedgrid.library.database import Database
 from seedgrid.library.files import Files
@@ -331,4 +332,4 @@ def _encoded(picture: Picture) -> bytes:
 
 
 def _signed(data: bytes, recipe: Recipe) -> bytes:
-    return signing.signed(data, has_start=bool(recipe.kept_pixels))
+    return signed(data, has_start=bool(recipe.kept_pixels))

@@ -26,8 +26,8 @@ from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.prompts import read_scale
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, read_foreign
+from seedgrid.formats.own_texts import WORK_KEY, WorkPicture, read_work
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
-from seedgrid.formats.work_text import WORK_KEY, WorkPicture, read_work
 from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
 from seedgrid.storage.metadata import is_photo

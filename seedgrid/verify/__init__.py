@@ -3,23 +3,23 @@
     verdicts = verify([read_claim(Path("fox.png"))], backend)
     verdicts[0].verdict    # "identical"
 
-claim.py       what a picture says of itself
-comparison.py  two pictures, pixel by pixel
+claim.py       a picture's pixels, with the recipe and passport of its file
+comparison.py  what differs between two pictures and two passports
 judging.py     the verdict on one picture
-reasons.py     what there is to say, and what a difference of the passports explains
-verifying.py   the work itself
+verifying.py   runs the recipes again
 """
 
 from seedgrid.verify.claim import Claim, claim_of, pixel_steps_of, read_claim
 from seedgrid.verify.comparison import (
     Box,
     Comparison,
+    Reason,
     compare_pixels,
     difference_picture,
     figures_of,
+    passport_differences,
 )
 from seedgrid.verify.judging import WORDS, Verdict
-from seedgrid.verify.reasons import Reason, passport_differences
 from seedgrid.verify.verifying import batches, read_claims, verify
 
 __all__ = [

@@ -25,20 +25,16 @@ _KEY_LETTERS: Final = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A picture to verify.
+    """A picture to verify; `pixels` is None, not decoded, if the size is not the recipe's."""
 
-    Attributes:
-        pixels: As they are now; None if the size is not the recipe's: then nothing is compared or decoded.
-    """
-
-    name: str  # A path or an id, for the report
-    pixels: Pixels | None = field(repr=False, compare=False)
-    pixels_sha256: str  # Of the pixels when the file was written, as the file says
+    name: str  # a path or an id, for the report
+    pixels: Pixels | None = field(repr=False, compare=False)  # as they are now
+    pixels_sha256: str  # of the pixels when the file was written, as the file says
     recipe: Recipe
     passport: Passport
-    has_own_form: bool = True  # Whether the pixels are stored as SeedGrid stores them
-    altered_texts: tuple[str, ...] = ()  # The keys of our own texts that are not as we write them
-    unverified: tuple[str, ...] = ()  # Names of other chunks and bytes in the file
+    has_own_form: bool = True  # whether the pixels are stored as SeedGrid stores them
+    altered_texts: tuple[str, ...] = ()  # keys of SeedGrid's texts that it would write otherwise
+    unverified: tuple[str, ...] = ()  # names of other chunks and bytes in the file
 
     @property
     def is_altered(self) -> bool:
@@ -59,8 +55,11 @@ def read_claim(path: Path) -> Claim:
     has_size = (header.width, header.height) == (record.recipe.width, record.recipe.height)
     form = (header.bit_depth, header.colour_type, header.is_interlaced)
     has_form = form == (8, _RGB, False)
-    others = list(_other_chunks(chunks, record.recipe))
-    others += _other_bytes(data, chunks, record.recipe if has_size and has_form else None)
+    others = [*_other_chunks(chunks, record.recipe)]
+    if has_size and has_form and _has_bytes_behind_pixels(chunks, record.recipe):
+        others.append("data behind the pixels")
+    if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
+        others.append("data behind the end")
     return Claim(
         name=str(path),
         pixels=png.read_pixels(data) if has_size else None,
@@ -93,22 +92,10 @@ def _other_chunks(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
             yield f"{chunk.kind.decode('latin-1')} {shown}".strip()
 
 
-def _other_bytes(data: bytes, chunks: Sequence[Chunk], recipe: Recipe | None) -> Iterator[str]:
-    """Name extra bytes after the pixels inside their chunks, and after the end of the file.
-
-    `recipe` is None if size or form differ: the pixels are not counted then.
-    """
-    num_bytes = recipe.height * (1 + 3 * recipe.width) if recipe else 0
-    if num_bytes and _has_bytes_behind_pixels(chunks, num_bytes=num_bytes):
-        yield "data behind the pixels"
-    if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
-        yield "data behind the end"
-
-
-def _has_bytes_behind_pixels(chunks: Sequence[Chunk], *, num_bytes: int) -> bool:
+def _has_bytes_behind_pixels(chunks: Sequence[Chunk], recipe: Recipe) -> bool:
     """Tell whether the compressed data are longer than rows of pixels with filter bytes."""
     unpacker = zlib.decompressobj()
-    left = num_bytes + 1
+    left = recipe.height * (1 + 3 * recipe.width) + 1
     try:
         for chunk in chunks:
             if chunk.kind == b"IDAT" and chunk.data:

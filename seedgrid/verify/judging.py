@@ -19,8 +19,14 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Outcome
 from seedgrid.storage import regions
 from seedgrid.verify.claim import Claim
-from seedgrid.verify.comparison import Comparison, compare_pixels, figures_of
-from seedgrid.verify.reasons import Reason, explain, passport_differences
+from seedgrid.verify.comparison import (
+    Comparison,
+    Reason,
+    compare_pixels,
+    explain,
+    figures_of,
+    passport_differences,
+)
 
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -35,13 +41,13 @@ Doubt = Literal["", "lock_broken", "not_repeatable"]
 class Verdict:
     """The verdict on a claim."""
 
-    name: str  # The claim's name
-    verdict: Word  # See the module's docstring
+    name: str
+    verdict: Word
     comparison: Comparison | None = None  # None if there is nothing to compare
-    reasons: tuple[Reason, ...] = ()  # Differences of the passports first
-    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # The new pixels
-    passport: Passport | None = field(default=None, repr=False)  # Of the new pixels
-    confirms: bool = False  # Every bit is equal, under the same passport
+    reasons: tuple[Reason, ...] = ()  # differences of the passports first
+    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # the new ones
+    passport: Passport | None = field(default=None, repr=False)  # of the new pixels
+    confirms: bool = False  # whether every bit is equal, under the same passport
 
     @property
     def holds(self) -> bool:
@@ -60,18 +66,14 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Painted:
-    """The result of one batch.
+    """The result of one batch."""
 
-    Attributes:
-        parents: The parents of pictures with a region, by recipe id.
-    """
-
-    pictures: tuple[Outcome, ...]  # One for each claim, or its error
+    pictures: tuple[Outcome, ...]  # one for each claim, or its error
     passport: Passport
-    reasons: tuple[Reason, ...]  # Settings that were restored from the passport
+    reasons: tuple[Reason, ...]  # settings that were restored from the passport
     is_fragile: bool
-    doubt: Doubt = ""  # See `Doubt`
-    parents: Mapping[str, Pixels] = field(default_factory=dict)
+    doubt: Doubt = ""
+    parents: Mapping[str, Pixels]  # the parents of pictures with a region, by recipe id
 
 
 def impossible(name: str, error: SeedGridError, claim: Claim | None = None) -> Verdict:
@@ -168,5 +170,4 @@ def _unverified(claim: Claim) -> tuple[Reason, ...]:
 def _where(comparison: Comparison | None) -> Sequence[Reason]:
     if comparison is None or comparison.where is None:
         return ()
-    where = asdict(comparison.where)
-    return (Reason("where", pixels=comparison.differing_pixels, **where),)
+    return (Reason("where", pixels=comparison.differing_pixels, **asdict(comparison.where)),)
