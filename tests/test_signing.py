@@ -17,7 +17,7 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.own_texts import SIGNING_VARIABLE, check_signing
 from seedgrid.library import Library
-from seedgrid.verify import read_claim
+from seedgrid.verify.claim import read_claim
 
 LEAF = """basicConstraints=critical,CA:FALSE
 keyUsage=critical,digitalSignature

@@ -46,16 +46,12 @@ Font = ImageFont.FreeTypeFont
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One picture with its caption.
-
-    Attributes:
-        open: Returns the picture when it is drawn; None for a missing one, drawn as a frame.
-    """
+    """One picture with its caption; `open` returns None for a missing picture."""
 
     open: Callable[[], Image.Image | None]
     caption: str
-    missing: str = ""  # Added to the caption of a missing picture
-    chosen: bool = False  # Whether it has a coloured frame: it was refined
+    missing: str = ""  # added to the caption of a missing picture
+    chosen: bool = False  # whether it was refined, and has a coloured frame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,18 +169,17 @@ def font_for(text: str, size_px: int) -> Font:
 
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
-    """Return how many letters of a text fit into a width, at least one.
-
-    Long texts are not measured as a whole.
-    """
+    """Return how many letters of a text fit into a width, at least one."""
+    # Long texts are not measured as a whole.
     low, high = 1, 1
     while high < len(text) and font.getlength(text[:high]) <= width_px:
         low, high = high, min(2 * high, len(text))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high) if font.getlength(text[:middle]) <= width_px else (low, middle - 1)
-        )
+        if font.getlength(text[:middle]) <= width_px:
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 

@@ -36,12 +36,9 @@ _MAX_GRID_PIXELS: Final = 100_000_000
 
 
 def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
-    """Draw pictures with their words and write them as one PNG.
+    """Draw pictures, in the order in which they were made, and write them as one PNG.
 
-    Args:
-        entries: At least one, in the order in which they were made.
-        path: Ends in `.png`; replaced if it exists.
-        language: Of the words beside the prompts.
+    `language` is that of the words beside the prompts.
 
     Raises:
         InputError: `sheet_suffix`, `export_nothing`, or `sheet_large` for too many pictures.
@@ -84,9 +81,8 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
     num_rows = -(-count // columns)
     taken = iter(images)
     first = next(taken)
-    scale = min(
-        1.0, math.sqrt(_MAX_GRID_PIXELS / (columns * num_rows * first.width * first.height))
-    )
+    num_pixels = columns * num_rows * first.width * first.height
+    scale = min(1.0, math.sqrt(_MAX_GRID_PIXELS / num_pixels))
     size = (max(1, int(first.width * scale)), max(1, int(first.height * scale)))
     grid = Image.new("RGB", (columns * size[0], num_rows * size[1]))
     for number, image in enumerate(chain([first], taken)):
@@ -194,10 +190,7 @@ def caption_of(recipe: Recipe, change: str, language: str) -> str:
 
 
 def sheet_word(name: str, language: str, **data: int | str) -> str:
-    """Return a sentence of the sheets, filled in.
-
-    For other languages, and missing words, the English one.
-    """
+    """Return a sentence of the sheets, filled in; the English one if there is no other."""
     key = f"sheet_{name}"
     words = locales()[language].later if language in locales() else {}
     return (words.get(key) or english().later[key]).format(**data)

@@ -68,7 +68,7 @@ def parameters_text(recipe: Recipe) -> str:
     Source:
         https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
     """
-    settings = {
+    settings: dict[str, object] = {
         "Steps": recipe.num_inference_steps,
         "Sampler": recipe.scheduler,
         "CFG scale": f"{recipe.guidance_scale:g}",
@@ -77,14 +77,10 @@ def parameters_text(recipe: Recipe) -> str:
         "Model hash": recipe.model.weights_sha256[:10],
         "Model": recipe.model.id,
         **_noise_settings(recipe),
-        **(
-            {"Denoising strength": f"{recipe.strength:g}"}
-            if recipe.start and not recipe.upscaler
-            else {}
-        ),
-        "RNG": "CPU",
-        "Version": f"SeedGrid {__version__}",
     }
+    if recipe.start and not recipe.upscaler:
+        settings["Denoising strength"] = f"{recipe.strength:g}"
+    settings |= {"RNG": "CPU", "Version": f"SeedGrid {__version__}"}
     lines = [write_tags(_changing(recipe), recipe.loras)]
     if recipe.negative_prompt:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
@@ -93,11 +89,7 @@ def parameters_text(recipe: Recipe) -> str:
 
 
 def mark_text(*, has_start: bool) -> str:
-    """Return the XMP packet that marks a picture as generated.
-
-    Args:
-        has_start: Whether it began from another picture, which may be a photograph.
-    """
+    """Return the XMP packet that marks a picture as generated, perhaps from a photograph."""
     return _MARK.format(kind=source_type(has_start=has_start))
 
 
@@ -139,11 +131,7 @@ def signed(png: bytes, *, has_start: bool) -> bytes:
 
 
 def check_signing() -> None:
-    """Check that pictures can be signed, if `SEEDGRID_C2PA` is set.
-
-    Raises:
-        LibraryError: As `signed`.
-    """
+    """Check that pictures can be signed, if `SEEDGRID_C2PA` is set; raises as `signed` does."""
     pixel = io.BytesIO()
     Image.new("RGB", (1, 1)).save(pixel, "PNG")
     signed(pixel.getvalue(), has_start=False)
@@ -172,19 +160,19 @@ def read_work(text: str) -> tuple[WorkPicture, ...]:
         PictureError: `picture_record`: it is no such text, or its pictures are not of one work.
     """
     try:
-        found = _WORK.validate_json(text)
+        pictures = _WORK.validate_json(text)
     except ValidationError as error:
         raise PictureError("picture_record", reason=first_reason(error, whole="work")) from error
-    if len({each.lineage.picture_id for each in found}) < len(found):
+    if len({each.lineage.picture_id for each in pictures}) < len(pictures):
         raise PictureError("picture_record", reason="it holds a picture twice")
-    if len({each.lineage.work_id for each in found}) > 1:
+    if len({each.lineage.work_id for each in pictures}) > 1:
         raise PictureError("picture_record", reason="its pictures are of several works")
-    return tuple(
-        sorted(
-            found,
-            key=lambda each: (each.lineage.created_at, each.lineage.round_id, each.lineage.cell),
-        )
-    )
+    return tuple(sorted(pictures, key=_place_in_work))
+
+
+def _place_in_work(picture: WorkPicture) -> tuple[str, str, int]:
+    lineage = picture.lineage
+    return lineage.created_at, lineage.round_id, lineage.cell
 
 
 def _noise_settings(recipe: Recipe) -> dict[str, object]:
@@ -197,13 +185,9 @@ def _noise_settings(recipe: Recipe) -> dict[str, object]:
 
 
 def _changing(recipe: Recipe) -> str:
-    """Return the prompt; with held steps as `[parent's prompt:prompt:steps]`.
-
-    Prompts with brackets or colons, and regions, cannot be written so.
-
-    Source:
-        https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing
-    """
+    """Return the prompt; with held steps as `[parent's prompt:prompt:steps]`."""
+    # https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing
+    # Prompts with brackets or colons, and regions, cannot be written so.
     parent, own = recipe.parent, recipe.prompt
     if parent is None or recipe.mask or parent.prompt == own:
         return own

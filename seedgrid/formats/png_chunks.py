@@ -8,8 +8,7 @@ Source: https://www.w3.org/TR/png-3/
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from seedgrid.core.errors import PictureError
 from seedgrid.storage.metadata import MAX_METADATA_BYTES
@@ -24,16 +23,14 @@ _CRITICAL_KINDS: Final = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
 _MAX_KEY_BYTES: Final = 79
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chunk:
+class Chunk(NamedTuple):
     """One chunk: its four-letter kind and its data."""
 
     kind: bytes
     data: bytes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """The contents of IHDR."""
 
     width: int
@@ -79,19 +76,12 @@ def header(chunks: Iterable[Chunk]) -> Header:
     if data[10] or data[11] or data[12] not in (0, 1):
         raise PictureError("picture_damaged", reason="its header names an unknown method")
     return Header(
-        width=width,
-        height=height,
-        bit_depth=data[8],
-        colour_type=data[9],
-        is_interlaced=data[12] == 1,
+        width, height, bit_depth=data[8], colour_type=data[9], is_interlaced=data[12] == 1
     )
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
-    """Read the text chunks by key; of two with one key the first counts.
-
-    Returns:
-        Texts of at most 256 KB together, decompressed; None for one that does not fit.
+    """Read at most 256 KB of texts by key, None for one beyond that; the first of each key counts.
 
     Raises:
         PictureError: `picture_damaged` for a text that cannot be decompressed.

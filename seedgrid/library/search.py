@@ -19,8 +19,7 @@ from pydantic import ValidationError
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import OURS, Collection, Entry, Lineage
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.library.database import Database
-from seedgrid.library.files import Files
+from seedgrid.library.database import Database, Files
 
 Sort = Literal["newest", "oldest", "favourites", "words"]
 """The order of results; `favourites` and `words` sort equal ones by the newest."""
@@ -28,14 +27,10 @@ Sort = Literal["newest", "oldest", "favourites", "words"]
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page of pictures.
-
-    Attributes:
-        times: The number of equal pictures that a picture stands for, by id.
-    """
+    """A page of pictures; `times` has the number of equal pictures that one stands for, by id."""
 
     entries: tuple[Entry, ...]
-    after: int | None = None  # Where the next page begins; None at the end
+    after: int | None = None  # where the next page begins; None at the end
     times: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -43,10 +38,10 @@ class Page:
 class Work:
     """A work as an item of a list."""
 
-    id: str  # The `work_id` of its pictures
-    cover: Entry  # Its newest picture whose file is not lost, if there is one
-    num_pictures: int  # Number of its pictures outside the trash
-    times: int = 1  # Number of works with the same recipes and pixels; this is the newest
+    id: str  # the `work_id` of its pictures
+    cover: Entry  # its newest picture whose file is not lost, if there is one
+    num_pictures: int  # outside the trash
+    times: int = 1  # number of works with the same recipes and pixels; this is the newest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +49,19 @@ class WorkPage:
     """A page of works."""
 
     works: tuple[Work, ...]
-    after: int | None = None  # Where the next page begins; None at the end
+    after: int | None = None  # as in `Page`
 
 
 class Search(TypedDict, total=False):
     """Further conditions; missing ones and None are ignored."""
 
-    model: str | None  # The model's id
-    seed: int | None  # The seed
-    favourite: bool | None  # Only favourites, or only the others
-    since: str | None  # The earliest time, ISO 8601, or the beginning of one: `"2026-11"`
-    until: str | None  # The time before which it was made, ISO 8601, or the beginning of one
-    trashed: bool  # Look in the trash instead
-    tag: str | None  # Only pictures with this tag
+    model: str | None  # its id
+    seed: int | None
+    favourite: bool | None  # only favourites, or only the others
+    since: str | None  # the earliest time, ISO 8601, or the beginning of one: `"2026-11"`
+    until: str | None  # made before this time
+    trashed: bool  # look in the trash instead
+    tag: str | None
 
 
 ENTRIES: Final = """
@@ -130,8 +125,7 @@ class Searches:
     def find(self, text: str) -> Entry:
         """Return the picture with this id, this recipe's id, or the beginning of one of them.
 
-        Args:
-            text: At least 4 hexadecimal digits; the newest of several pictures of one recipe.
+        `text` has at least 4 hexadecimal digits. Of several pictures of one recipe the newest.
 
         Raises:
             InputError: `picture_unknown` or `picture_ambiguous`.
@@ -193,12 +187,9 @@ class Searches:
     def works(
         self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
     ) -> WorkPage:
-        """Return the works, the one with the newest picture first; equal works as one.
+        """Return the works; equal works as one. The order is that of their newest pictures.
 
-        Args:
-            limit: Maximum number of works of a page.
-            after: `WorkPage.after` of the page before.
-            sort: Another order; by favourites and words of the newest picture.
+        `after` is `WorkPage.after` of the page before.
         """
         order, beyond = _ORDERS[sort]
         statement = f"""
@@ -262,15 +253,15 @@ class Searches:
         merged: bool = False,
         **search: Unpack[Search],
     ) -> Page:
-        """Return the pictures that match all conditions, newest first.
+        """Return the pictures that match all conditions.
 
         Args:
             text: Words or parts of words that the prompt must all contain, ignoring case;
                 `held` and `region` also find pictures with held steps or a region.
             limit: Maximum number of pictures of a page.
             after: `Page.after` of the page before.
-            sort: Another order.
-            merged: Show equal pictures as one; `Page.times` counts them.
+            sort: The order.
+            merged: Whether equal pictures are shown as one; `Page.times` counts them.
             **search: See `Search`.
         """
         order, beyond = _ORDERS[sort]

@@ -60,13 +60,13 @@ _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
 class Taken:
     """The result of one file: one of `entry`, `imported`, `start`, `work`, `error` is set."""
 
-    name: str  # The file's path, or its name inside a bundle
-    entry: Entry | None = None  # A picture of SeedGrid, in the library
-    is_new: bool = False  # Whether it was not in the library before
-    imported: Imported | None = None  # Another tool's picture, as a request; it is not stored
-    start: str | None = None  # A start in a bundle, by the SHA-256 of its pixels
-    work: tuple[WorkPicture, ...] = ()  # The pictures of a poster's work, without pixels
-    error: InputError | None = None  # Why it could not be imported
+    name: str  # the file's path, or its name inside a bundle
+    entry: Entry | None = None  # a picture of SeedGrid, in the library
+    is_new: bool = False  # whether it was not in the library before
+    imported: Imported | None = None  # another tool's picture, as a request; it is not stored
+    start: str | None = None  # a start in a bundle, by the SHA-256 of its pixels
+    work: tuple[WorkPicture, ...] = ()  # the pictures of a poster's work, without pixels
+    error: InputError | None = None  # why it could not be imported
 
 
 def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
@@ -110,17 +110,13 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
             if (start := _START.search(name)) is not None:
                 return _keep_start(library, name, data, start[1])
             if WORK_KEY in (texts := png.read_texts(data)):
-                return Taken(name=name, work=_work_in(texts[WORK_KEY]))
+                if (text := texts[WORK_KEY]) is None:
+                    raise PictureError("picture_text", value=WORK_KEY) from None
+                return Taken(name=name, work=read_work(text))
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
         return _keep(library, name, data, record)
     except InputError as error:
         return Taken(name=name, error=error)
-
-
-def _work_in(text: str | None) -> tuple[WorkPicture, ...]:
-    if text is None:
-        raise PictureError("picture_text", value=WORK_KEY)
-    return read_work(text)
 
 
 def _printable(path: Path) -> str:
@@ -172,8 +168,8 @@ def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
         with zipfile.ZipFile(path) as bundle:
-            named = [each for each in bundle.infolist() if each.filename]
-            members = [each for each in named if not each.is_dir()]
+            # `is_dir` needs a name.
+            members = [each for each in bundle.infolist() if each.filename and not each.is_dir()]
             if len(members) > MAX_MEMBERS:
                 raise InputError("bundle_large", field="picture", value=path.name)
             yield from _take_members(library, path, bundle, members)

@@ -1,6 +1,9 @@
 """Paints pictures again under their passports and compares. Pictures of one grid share a batch.
 
 It uses the backend, so it runs on the backend's thread.
+
+    verdicts = verify([read_claim(Path("fox.png"))], backend)
+    verdicts[0].verdict    # "identical"
 """
 
 import logging

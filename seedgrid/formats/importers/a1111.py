@@ -138,18 +138,13 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
 
 
 def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
-    """Return the prompt of the first steps, and a notice that suggests `hold` for the other.
-
-    A number with a point, or below 1, is a share of the steps, rounded down.
-
-    Source:
-        https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/prompt_parser.py
-    """
+    """Return the prompt of the first steps, and a notice that suggests `hold` for the other."""
     changing = _CHANGING.fullmatch(prompt)
     num_steps = int(steps) if re.fullmatch(r"\d{1,4}", steps, re.ASCII) else 0
     if changing is None or num_steps < MIN_STEPS:
         return prompt, ()
     before, after, when = changing[1].strip(), changing[2].strip(), float(changing[3])
+    # A share of the steps is rounded down (modules/prompt_parser.py of AUTOMATIC1111).
     is_share = "." in changing[3] or when < 1
     hold = int(when * num_steps if is_share else when) / num_steps
     if not 0 < hold <= MAX_HOLD or not before:
