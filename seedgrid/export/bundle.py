@@ -172,17 +172,17 @@ def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
 
 def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
     """Yield a ZIP archive of the pictures' files, named by their words, without missing ones."""
-    there = [entry for entry in entries if entry.path.is_file()]
-    if not there:
+    present = [entry for entry in entries if entry.path.is_file()]
+    if not present:
         raise InputError("export_nothing", field="picture")
     names = unique_names(
-        picture_filename(e.recipe.prompt, e.recipe.seed, e.lineage.change) for e in there
+        picture_filename(e.recipe.prompt, e.recipe.seed, e.lineage.change) for e in present
     )
     pieces = _Pieces()
     # PNGs are compressed already. Some readers cannot read a stored member whose length is unknown
     # in advance, but all read deflate at level 0.
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
-        for name, entry in zip(names, there, strict=True):
+        for name, entry in zip(names, present, strict=True):
             member = zipfile.ZipInfo(name, _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
             with (

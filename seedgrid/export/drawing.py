@@ -17,8 +17,7 @@ _CELLS_PX: Final = (256, 192, 128, 96, 64)
 """Sizes of pictures on a page: the largest with which the page stays below these limits:"""
 _MAX_PIXELS: Final = 24_000_000
 _MAX_SIDE_PX: Final = 60_000
-_CAPTION_FROM_PX: Final = 128
-"""Smaller pictures have no captions."""
+_CAPTION_FROM_PX: Final = 128  # smaller pictures have no captions
 _MARGIN: Final = 24
 _GAP: Final = 12
 _CAPTION_PX, _CAPTION_LINE, _CAPTION_LINES = 15, 20, 2
@@ -185,14 +184,14 @@ def _fitting(text: str, font: Font, width_px: int) -> int:
 
 @functools.cache
 def _fonts(size_px: int) -> tuple[Font, ...]:
-    found = []
+    fonts = []
     for name in (str(_INTER), *_SYSTEM_FONTS):
         try:
-            found.append(ImageFont.truetype(name, size_px))
+            fonts.append(ImageFont.truetype(name, size_px))
         except OSError:
             continue
     default = ImageFont.load_default(size_px)
-    return (*found, default) if isinstance(default, ImageFont.FreeTypeFont) else tuple(found)
+    return (*fonts, default) if isinstance(default, ImageFont.FreeTypeFont) else tuple(fonts)
 
 
 @functools.lru_cache(maxsize=20_000)

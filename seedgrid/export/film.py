@@ -44,7 +44,7 @@ def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watc
     Raises:
         RunError: It could not be painted, or the watch stopped it.
     """
-    recorder = PreviewRecorder(watch)
+    recorder = _PreviewRecorder(watch)
     backend.prepare(entry.recipe, placement)
     (end,) = backend.paint([entry.recipe], placement, recorder)
     if isinstance(end, RunError):
@@ -57,7 +57,7 @@ def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watc
     )
 
 
-class PreviewRecorder:
+class _PreviewRecorder:
     """Keeps the previews of the first picture of a batch, and forwards all events to a watch."""
 
     def __init__(self, watch: Watch) -> None:
@@ -66,27 +66,24 @@ class PreviewRecorder:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it should stop."""
         return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Keep the noise."""
         self.frames = list(previews()[:1])
         self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Keep a step; of very many only every n-th, so that about `MAX_FRAMES` are kept."""
+        # Of very many steps every n-th, so that about `MAX_FRAMES` are kept.
         every = -(-total // MAX_FRAMES)
         if number % every == 0 or number == total:
             self.frames += previews()[:1]
         self._watch.step(number, total, previews)
 
     def tile(self, number: int, total: int) -> None:
-        """Forward it; a tile is no frame."""
         self._watch.tile(number, total)
 
     def freed(self) -> None:
-        """Discard all frames: the batch is painted from the beginning."""
+        # The batch is painted again from the beginning.
         self.frames = []
         self._watch.freed()
 

@@ -65,8 +65,12 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     """
     if not entries:
         raise InputError("export_nothing", field="picture")
-    for entry in entries:
-        _check(entry)
+    for recipe in (entry.recipe for entry in entries):
+        if not is_model_name(recipe.model.id) or not is_revision(recipe.model.revision):
+            raise ModelError("model_name", value=f"{recipe.model.id}@{recipe.model.revision}")
+        if recipe.scheduler not in TABLE:
+            data = {"value": recipe.scheduler, "choices": ", ".join(TABLE)}
+            raise InputError("scheduler_unknown", field="scheduler", **data)
     head, tail = _part("reproduce").split(_DATA_MARK)
     is_portable = any(entry.recipe.is_portable for entry in entries)
     is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
@@ -127,16 +131,6 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
 def needs_model_path(entries: Sequence[Entry]) -> bool:
     """Tell whether the script needs `--model`: a model is no hub id."""
     return not all(is_hub_id(entry.recipe.model.id) for entry in entries)
-
-
-def _check(entry: Entry) -> None:
-    recipe = entry.recipe
-    model = recipe.model
-    if not is_model_name(model.id) or not is_revision(model.revision):
-        raise ModelError("model_name", value=f"{model.id}@{model.revision}")
-    if recipe.scheduler not in TABLE:
-        data = {"value": recipe.scheduler, "choices": ", ".join(TABLE)}
-        raise InputError("scheduler_unknown", field="scheduler", **data)
 
 
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:

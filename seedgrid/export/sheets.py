@@ -173,7 +173,7 @@ def _open(path: Path) -> Image.Image | None:
 def _common_words(entries: Sequence[Entry]) -> str:
     prompts = [entry.recipe.prompt for entry in entries]
     # Words and the spaces between them in turn, no further than they are the same.
-    parts = [(found[0] for found in _PARTS.finditer(prompt)) for prompt in prompts]
+    parts = [(match[0] for match in _PARTS.finditer(prompt)) for prompt in prompts]
     columns = zip(*parts, strict=False)
     common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
     # The last shared word may end in a comma in one prompt only.

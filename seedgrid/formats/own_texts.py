@@ -15,6 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -167,12 +168,8 @@ def read_work(text: str) -> tuple[WorkPicture, ...]:
         raise PictureError("picture_record", reason="it holds a picture twice")
     if len({each.lineage.work_id for each in pictures}) > 1:
         raise PictureError("picture_record", reason="its pictures are of several works")
-    return tuple(sorted(pictures, key=_place_in_work))
-
-
-def _place_in_work(picture: WorkPicture) -> tuple[str, str, int]:
-    lineage = picture.lineage
-    return lineage.created_at, lineage.round_id, lineage.cell
+    place = attrgetter("lineage.created_at", "lineage.round_id", "lineage.cell")
+    return tuple(sorted(pictures, key=place))
 
 
 def _noise_settings(recipe: Recipe) -> dict[str, object]:

@@ -75,9 +75,7 @@ def header(chunks: Iterable[Chunk]) -> Header:
     # PNG defines one compression and one filter method.
     if data[10] or data[11] or data[12] not in (0, 1):
         raise PictureError("picture_damaged", reason="its header names an unknown method")
-    return Header(
-        width, height, bit_depth=data[8], colour_type=data[9], is_interlaced=data[12] == 1
-    )
+    return Header(width, height, data[8], data[9], data[12] == 1)
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
@@ -86,16 +84,16 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
     Raises:
         PictureError: `picture_damaged` for a text that cannot be decompressed.
     """
-    found: dict[str, str | None] = {}
+    by_key: dict[str, str | None] = {}
     left = MAX_METADATA_BYTES
     for chunk in chunks:
         key = key_of(chunk).decode("latin-1")
-        if not key or key in found:
+        if not key or key in by_key:
             continue
         value = _text(chunk, left)
-        found[key] = None if value is None else _decoded(chunk.kind, value)
+        by_key[key] = None if value is None else _decoded(chunk.kind, value)
         left -= len(value or b"")
-    return found
+    return by_key
 
 
 def key_of(chunk: Chunk) -> bytes:

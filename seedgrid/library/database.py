@@ -22,26 +22,17 @@ from typing import Final
 from seedgrid.core.errors import LibraryError
 from seedgrid.storage.files import make_folder, refusals, sync_folder, write_atomically
 
-VERSION: Final = 1
-"""Of the schema, in the database's `user_version`."""
+VERSION: Final = 1  # of the schema, in the database's `user_version`
 
 _BACKUP_EVERY_S: Final = 24 * 3600.0
 _UNFINISHED_FOR_S: Final = 24 * 3600.0
 """A temporary file of this age was left by a process that was killed."""
 
 _SCHEMA: Final = (
-    """
-    CREATE TABLE recipes (
-        recipe_id TEXT NOT NULL PRIMARY KEY,
-        json TEXT NOT NULL CHECK (json_valid(json))
-    ) STRICT
-    """,
-    """
-    CREATE TABLE passports (
-        passport_id TEXT NOT NULL PRIMARY KEY,
-        json TEXT NOT NULL CHECK (json_valid(json))
-    ) STRICT
-    """,
+    "CREATE TABLE recipes (recipe_id TEXT NOT NULL PRIMARY KEY, "
+    "json TEXT NOT NULL CHECK (json_valid(json))) STRICT",
+    "CREATE TABLE passports (passport_id TEXT NOT NULL PRIMARY KEY, "
+    "json TEXT NOT NULL CHECK (json_valid(json))) STRICT",
     """
     CREATE TABLE pictures (
         number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -121,7 +112,7 @@ class Files:
         path = self.path(file_sha256)
         make_folder(self._unfinished)
         make_folder(path.parent)
-        # A file that is there may be torn: its name proves nothing.
+        # An existing file may be incomplete: its name proves nothing.
         if self.read(file_sha256) is None:
             write_atomically(path, data, temporary_folder=self._unfinished)
         else:
@@ -232,8 +223,8 @@ class Database:
                     contextlib.closing(self._connected()) as source,
                     contextlib.closing(sqlite3.connect(part)) as target,
                 ):
-                    if found := problems(source):
-                        raise LibraryError("library_damaged", value=f"{self.path} ({found})")
+                    if problem := problems(source):
+                        raise LibraryError("library_damaged", value=f"{self.path} ({problem})")
                     source.backup(target)
                 part.replace(self.backup)
                 sync_folder(self.backup.parent)

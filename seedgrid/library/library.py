@@ -40,8 +40,7 @@ from seedgrid.storage.files import check_room, make_folder
 _BESIDE_PIXELS: Final = 16 * 1024
 """Bytes of a picture's recipe and row; compressed pixels are never larger than raw ones."""
 
-_File = tuple[bytes, Entry]
-"""A PNG file and its entry."""
+_File = tuple[bytes, Entry]  # a PNG file and its entry
 
 
 class Watcher(Protocol):

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,13 +92,9 @@ def rebuild(files: Files, database: Database) -> int:
         files.set_aside(database.path.with_name(database.path.name + suffix))
     entries = {entry.id: entry for entry in _entries_of(files, files.names())}
     with database.made_anew() as connection:
-        for entry in sorted(entries.values(), key=_age):
+        for entry in sorted(entries.values(), key=attrgetter("lineage.created_at", "lineage.cell")):
             insert(connection, replace(entry, **marks.get(entry.id, {})))
     return len(entries)
-
-
-def _age(entry: Entry) -> tuple[str, int]:
-    return entry.lineage.created_at, entry.lineage.cell
 
 
 def inspect(files: Files, database: Database) -> Report:

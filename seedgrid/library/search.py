@@ -102,8 +102,7 @@ _TREES: Final = """
 """Works outside the trash; the index orders their pictures by `likeness`."""
 _STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
 """Words that also find pictures with held steps or a region, by a path in the recipe's JSON."""
-_PIECE: Final = 3
-"""The index has pieces of three letters; shorter words are searched row by row."""
+_PIECE: Final = 3  # the index has pieces of three letters; shorter words are searched row by row
 
 
 class Searches:
@@ -131,19 +130,19 @@ class Searches:
             InputError: `picture_unknown` or `picture_ambiguous`.
         """
         digits = text.strip().lower()
-        found: tuple[Entry, ...] = ()
+        matches: tuple[Entry, ...] = ()
         if re.fullmatch(r"[0-9a-f]{4,64}", digits):
-            found = self._where(
+            matches = self._where(
                 "picture_id GLOB :start OR recipe_id GLOB :start", {"start": f"{digits}*"}
             )
-        exact = [entry for entry in found if entry.id == digits]
+        exact = [entry for entry in matches if entry.id == digits]
         if exact:
             return exact[0]
-        if not found:
+        if not matches:
             raise InputError("picture_unknown", field="picture", value=text[:80])
-        if len({entry.recipe.id for entry in found}) > 1:
+        if len({entry.recipe.id for entry in matches}) > 1:
             raise InputError("picture_ambiguous", field="picture", value=text[:80])
-        return found[-1]
+        return matches[-1]
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return the newest picture of each recipe under a passport, with its file checked.
@@ -164,16 +163,16 @@ class Searches:
             rows = connection.execute(
                 f"{ENTRIES} WHERE {condition} ORDER BY number DESC", values
             ).fetchall()
-        found: dict[str, Entry] = {}
+        newest: dict[str, Entry] = {}
         for row in rows:
-            if row["recipe_id"] not in found and self._files.read(row["file_sha256"]) is not None:
-                found[row["recipe_id"]] = self._entry(row)
-        return found
+            if row["recipe_id"] not in newest and self._files.read(row["file_sha256"]) is not None:
+                newest[row["recipe_id"]] = self._entry(row)
+        return newest
 
     def with_pixels(self, pixels_sha256: str) -> Entry | None:
         """Return the newest picture with these pixels; None if there is none."""
-        found = self._where("pixels_sha256 = :pixels", {"pixels": pixels_sha256})
-        return found[-1] if found else None
+        entries = self._where("pixels_sha256 = :pixels", {"pixels": pixels_sha256})
+        return entries[-1] if entries else None
 
     def round(self, round_id: str) -> tuple[Entry, ...]:
         """Return all pictures of one click on Generate or Refine, by cell."""
@@ -240,8 +239,8 @@ class Searches:
             WHERE tags != '[]' AND trashed = 0 GROUP BY value
         """
         with self._database.reads() as connection:
-            found = [Collection(**row) for row in connection.execute(statement)]
-        return tuple(sorted(found, key=lambda c: (-c.num_pictures, c.tag.casefold(), c.tag)))
+            tags_used = [Collection(**row) for row in connection.execute(statement)]
+        return tuple(sorted(tags_used, key=lambda c: (-c.num_pictures, c.tag.casefold(), c.tag)))
 
     def search(
         self,
@@ -299,10 +298,10 @@ class Searches:
         """Return a picture and all equal to it; trashed ones only if it is trashed."""
         same = _SAME.format(row="pictures")
         condition = f"EXISTS (SELECT 1 FROM pictures other WHERE other.picture_id = :id AND {same})"
-        found = self._where(condition, {"id": picture_id})
-        if not found:
+        entries = self._where(condition, {"id": picture_id})
+        if not entries:
             raise InputError("picture_unknown", field="picture", value=picture_id[:80])
-        return found
+        return entries
 
     def _one(self, connection: sqlite3.Connection, picture_id: str) -> Entry:
         row = connection.execute(f"{ENTRIES} WHERE picture_id = ?", (picture_id,)).fetchone()
@@ -322,8 +321,8 @@ class Searches:
         """Return the entries of these rows, in this order."""
         statement = f"{ENTRIES} WHERE number IN (SELECT value FROM json_each(?))"
         rows = connection.execute(statement, (json.dumps(numbers),))
-        found = {row["number"]: self._entry(row) for row in rows}
-        return tuple(found[number] for number in numbers)
+        by_number = {row["number"]: self._entry(row) for row in rows}
+        return tuple(by_number[number] for number in numbers)
 
     def _with_a_file(self, cover: Entry) -> Entry:
         """Return a work's newest picture that can be shown, or `cover` when none can."""

@@ -5,7 +5,7 @@ as we write them. All other chunks and bytes are listed as not verified.
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -55,7 +55,7 @@ def read_claim(path: Path) -> Claim:
     has_size = (header.width, header.height) == (record.recipe.width, record.recipe.height)
     form = (header.bit_depth, header.colour_type, header.is_interlaced)
     has_form = form == (8, _RGB, False)
-    others = [*_other_chunks(chunks, record.recipe)]
+    altered, others = _texts_and_others(chunks, record.recipe)
     if has_size and has_form and _has_bytes_behind_pixels(chunks, record.recipe):
         others.append("data behind the pixels")
     if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
@@ -67,29 +67,24 @@ def read_claim(path: Path) -> Claim:
         recipe=record.recipe,
         passport=record.passport,
         has_own_form=has_form,
-        altered_texts=tuple(dict.fromkeys(_altered_texts(chunks, record.recipe))),
+        altered_texts=tuple(dict.fromkeys(altered)),
         unverified=tuple(dict.fromkeys(others)),
     )
 
 
-def _altered_texts(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
+def _texts_and_others(chunks: Sequence[Chunk], recipe: Recipe) -> tuple[list[str], list[str]]:
+    """Return the keys of altered texts, and the names of chunks that SeedGrid does not write."""
+    altered, others, mark = [], [], png.mark_of(recipe)
     for chunk in chunks:
         key = png_chunks.key_of(chunk).decode("latin-1")
-        if key == png.CHUNK_KEY and not png.is_record_as_written(chunk):
-            yield key
-        if key == PARAMETERS_KEY and not png.is_parameters_as_written(chunk, recipe):
-            yield key
-
-
-def _other_chunks(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
-    """Name each chunk that SeedGrid does not write: its kind, with the key of a text."""
-    mark = png.mark_of(recipe)
-    for chunk in chunks:
-        key = png_chunks.key_of(chunk).decode("latin-1")
-        is_ours = chunk.kind in _PIXEL_KINDS or key in (png.CHUNK_KEY, PARAMETERS_KEY)
-        if not is_ours and chunk != mark:
+        if key == png.CHUNK_KEY:
+            altered += [] if png.is_record_as_written(chunk) else [key]
+        elif key == PARAMETERS_KEY:
+            altered += [] if png.is_parameters_as_written(chunk, recipe) else [key]
+        elif chunk.kind not in _PIXEL_KINDS and chunk != mark:
             shown = key[:_KEY_LETTERS] if key.isprintable() else "?"
-            yield f"{chunk.kind.decode('latin-1')} {shown}".strip()
+            others.append(f"{chunk.kind.decode('latin-1')} {shown}".strip())
+    return altered, others
 
 
 def _has_bytes_behind_pixels(chunks: Sequence[Chunk], recipe: Recipe) -> bool:

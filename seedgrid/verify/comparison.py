@@ -26,8 +26,7 @@ from seedgrid.locales import english
 from seedgrid.models.files import QUANTISERS
 
 _FULL_BRIGHTNESS: Final = 16
-_MAX_DIFFERENCE: Final = 2
-"""Of 255; twice the largest measured difference in float32."""
+_MAX_DIFFERENCE: Final = 2  # of 255; twice the largest measured difference in float32
 _MAX_SHARE: Final = 0.01
 """Of the pixels; several times the largest measured share in float32, 0.0024."""
 _FIELD_NAMES: Final[dict[str, str]] = {
@@ -105,8 +104,8 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
 def figures_of(comparison: Comparison | None) -> dict[str, Any]:
     """Return what the commands print of a comparison, as JSON; its values are None without one."""
     names = ("max_abs_diff", "psnr_db", "differing_pixels", "where")
-    found = asdict(comparison) if comparison else {}
-    return {name: found.get(name) for name in names}
+    values = asdict(comparison) if comparison else {}
+    return {name: values.get(name) for name in names}
 
 
 def difference_picture(one: Pixels, other: Pixels) -> Pixels:

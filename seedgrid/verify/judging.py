@@ -142,29 +142,29 @@ def _word(
 
 def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reason, ...]:
     """Name what contradicts itself in the file."""
-    found = []
+    reasons = []
     if claim.is_altered:
-        found.append(Reason("digest" if comparison.is_identical else "altered"))
+        reasons.append(Reason("digest" if comparison.is_identical else "altered"))
         if pixels_sha256(pixels) == claim.pixels_sha256:
-            found.append(Reason("altered_but_reproduces"))
+            reasons.append(Reason("altered_but_reproduces"))
     if not claim.has_own_form:
-        found.append(Reason("form"))
-    found += [Reason("own_text", key=key) for key in claim.altered_texts]
-    return tuple(found)
+        reasons.append(Reason("form"))
+    reasons += [Reason("own_text", key=key) for key in claim.altered_texts]
+    return tuple(reasons)
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
     """Name what cannot be verified: typed words, an enlarged picture's words, other chunks."""
-    recipe, found = claim.recipe, []
+    recipe, reasons = claim.recipe, []
     if recipe.upscaler is not None:
-        found.append(Reason("enlarged_unverified"))
+        reasons.append(Reason("enlarged_unverified"))
     elif recipe.typed_prompt:
-        found.append(Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt))
+        reasons.append(Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt))
     if claim.unverified:
         more = len(claim.unverified) - _MAX_NAMES
         names = [*claim.unverified[:_MAX_NAMES], *([f"+{more}"] if more > 0 else [])]
-        found.append(Reason("others_unverified", names=", ".join(names)))
-    return tuple(found)
+        reasons.append(Reason("others_unverified", names=", ".join(names)))
+    return tuple(reasons)
 
 
 def _where(comparison: Comparison | None) -> Sequence[Reason]:

@@ -30,8 +30,7 @@ from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import Reason, passport_changes
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
 
-_THREADS_A_CORE: Final = 16
-"""A chosen limit of threads that are restored from a passport."""
+_THREADS_A_CORE: Final = 16  # a chosen limit of threads that are restored from a passport
 
 logger = logging.getLogger(__name__)
 

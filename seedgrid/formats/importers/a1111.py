@@ -14,7 +14,7 @@ from typing import Final
 
 from seedgrid.core.errors import Notice, PictureError
 from seedgrid.core.way import MAX_HOLD, MIN_STEPS
-from seedgrid.formats.importers.found import Found
+from seedgrid.formats.importers.foreign import ForeignSettings
 
 # Every repetition is bounded: matching takes linear time.
 _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
@@ -52,7 +52,7 @@ Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/sd_samp
 """
 
 
-def read(texts: Mapping[str, str]) -> Found | None:
+def read(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read the settings, or return None if they are not in this format.
 
     Raises:
@@ -71,7 +71,9 @@ def read(texts: Mapping[str, str]) -> Found | None:
     loras = tuple(match[1] for match in _NETWORK.finditer(prompt))
     prompt = _NETWORK.sub("", prompt).strip() if loras else prompt
     prompt, hold_notice = _before_change(prompt, settings.get("Steps", ""))
-    size = _first_size(settings)
+    # Before version 1, `Size` was that of the second pass.
+    size = settings.get("First pass size", "0x0")
+    size = settings.get("Size", "") if size == "0x0" else size
     width, _, height = size.partition("x")
     tool = _tool(settings)
     has_second_pass = settings.get("Size", "") != size or any(
@@ -79,7 +81,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     )
     words = () if tool == "SeedGrid" else (prompt, negative)  # Its recipe is read instead.
     has_editing = any(map(_BEYOND.search, words))
-    return Found(
+    return ForeignSettings(
         tool=tool,
         prompt=prompt,
         negative_prompt=negative,
@@ -96,7 +98,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         is_cpu_noise=settings.get("RNG") == "CPU" or tool == "ComfyUI",
         extras=_extras(settings),
         lora_tags=tags,
-        loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
+        loras=(*loras, *_lora_names(settings)),
         weights=tool != "ComfyUI" and not has_editing and any(map(_WEIGHT.search, words)),
         has_other_weights=has_editing,
         has_second_pass=has_second_pass,
@@ -152,21 +154,11 @@ def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
     return before, (Notice("import_hold", words=after, hold=f"{hold:.3g}"),)
 
 
-def _hashed_names(text: str) -> tuple[str, ...]:
-    """Read names from `name: hash, name: hash`."""
-    return tuple(part.partition(":")[0].strip() for part in text.split(",") if ":" in part)
-
-
-def _networks(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Read the names of SD.Next's `LoRA networks`."""
-    names = re.split(r"[;\s]+", settings.get("LoRA networks", "").strip())
-    return tuple(name for name in names if name)
-
-
-def _first_size(settings: Mapping[str, str]) -> str:
-    """Return the size of the first pass; before version 1, `Size` was the second's."""
-    first = settings.get("First pass size", "0x0")
-    return settings.get("Size", "") if first == "0x0" else first
+def _lora_names(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Read names from `name: hash, name: hash`, and from SD.Next's `LoRA networks`."""
+    hashes = settings.get("Lora hashes", "").split(",")
+    names = [part.partition(":")[0].strip() for part in hashes if ":" in part]
+    return (*names, *filter(None, re.split(r"[;\s]+", settings.get("LoRA networks", "").strip())))
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:

@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from seedgrid.core.errors import PictureError
-from seedgrid.formats.importers.found import Found, as_dict, as_list, as_text, read_object
+from seedgrid.formats.importers.foreign import (
+    ForeignSettings,
+    as_dict,
+    as_list,
+    as_text,
+    read_object,
+)
 
 _INVOKEAI_EXTRAS: Final = {
     "controlnets": "ControlNet",
@@ -63,7 +69,7 @@ _NOVELAI_EXTRAS: Final = {
 _NOVELAI_WEIGHT: Final = re.compile(r"\{[^{}]+\}|\[[^\[\]]+\]|\d\.?::")
 
 
-def read_invokeai(texts: Mapping[str, str]) -> Found | None:
+def read_invokeai(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read `invokeai_metadata` (3 and newer), `sd-metadata` or `Dream` (2); None without them."""
     if texts.get("invokeai_metadata", "null").strip() not in ("null", "{}"):
         return _invokeai(read_object(texts["invokeai_metadata"]))
@@ -75,7 +81,7 @@ def read_invokeai(texts: Mapping[str, str]) -> Found | None:
     return _invokeai_command(texts["Dream"]) if "Dream" in texts else None
 
 
-def read_swarmui(texts: Mapping[str, str]) -> Found | None:
+def read_swarmui(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read `parameters` with the JSON object `sui_image_params`; None without it."""
     text = texts.get("parameters", "")
     if "sui_image_params" not in text or not text.lstrip().startswith("{"):
@@ -84,7 +90,7 @@ def read_swarmui(texts: Mapping[str, str]) -> Found | None:
     words = as_text(data.get("prompt")) + as_text(data.get("negativeprompt"))
     loras = data.get("loras")
     names = as_list(loras) or as_text(loras).split(",")
-    return Found(
+    return ForeignSettings(
         tool="SwarmUI",
         prompt=data.get("prompt", ""),
         negative_prompt=data.get("negativeprompt", ""),
@@ -104,7 +110,7 @@ def read_swarmui(texts: Mapping[str, str]) -> Found | None:
     )
 
 
-def read_fooocus(texts: Mapping[str, str]) -> Found | None:
+def read_fooocus(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read Fooocus's own scheme, JSON under `parameters`; None without it.
 
     In its other scheme Fooocus writes AUTOMATIC1111's text, which a1111.py reads.
@@ -125,7 +131,7 @@ def read_fooocus(texts: Mapping[str, str]) -> Found | None:
     names += [value.split(" : ")[-2] for value in combined if " : " in value]
     extras = {key: data.get(key) for key in _FOOOCUS_EXTRAS}
     used = {key: value for key, value in extras.items() if str(value).strip() not in _NOTHING}
-    return Found(
+    return ForeignSettings(
         tool="Fooocus",
         prompt=data.get("prompt", ""),
         negative_prompt=data.get("negative_prompt", ""),
@@ -139,7 +145,7 @@ def read_fooocus(texts: Mapping[str, str]) -> Found | None:
     )
 
 
-def read_novelai(texts: Mapping[str, str]) -> Found | None:
+def read_novelai(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read `Software`, `Description`, and JSON under `Comment`; None if NovelAI is not named."""
     if texts.get("Software") != "NovelAI" or "Comment" not in texts:
         return None
@@ -149,7 +155,7 @@ def read_novelai(texts: Mapping[str, str]) -> Found | None:
     request = as_text(data.get("request_type"))
     # Before version 3 the strength was written without a first picture, too.
     has_start = "Img2Img" in request or "Infill" in request or (request and data.get("strength"))
-    return Found(
+    return ForeignSettings(
         tool="NovelAI",
         prompt=_with_characters(prompt, data.get("v4_prompt")),
         negative_prompt=_with_characters(negative, data.get("v4_negative_prompt")),
@@ -165,7 +171,7 @@ def read_novelai(texts: Mapping[str, str]) -> Found | None:
 
 
 def _numbers(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the numbers that these tools write under the names of `Found`."""
+    """Return the numbers that these tools write under the names of `ForeignSettings`."""
     return {name: data.get(name) for name in ("seed", "width", "height", "steps")}
 
 
@@ -173,7 +179,7 @@ def _names(extras: Mapping[str, str], data: Mapping[str, object]) -> tuple[str, 
     return tuple(name for key, name in extras.items() if data.get(key))
 
 
-def _invokeai(data: dict[str, Any]) -> Found:
+def _invokeai(data: dict[str, Any]) -> ForeignSettings:
     model = as_dict(data.get("model"))
     loras = [as_dict(lora) for lora in as_list(data.get("loras"))]
     extras = [*_names(_INVOKEAI_EXTRAS, data)]
@@ -185,7 +191,7 @@ def _invokeai(data: dict[str, Any]) -> Found:
         extras.append("style prompt")
     scheduler, mode = as_text(data.get("scheduler")), as_text(data.get("generation_mode"))
     words = as_text(data.get("positive_prompt")) + as_text(data.get("negative_prompt"))
-    return Found(
+    return ForeignSettings(
         tool="InvokeAI",
         prompt=data.get("positive_prompt", ""),
         negative_prompt=data.get("negative_prompt") or "",
@@ -210,14 +216,14 @@ def _model_name(model: dict[str, Any]) -> str:
     return as_text(model.get("name") or model.get("model_name"))
 
 
-def _invokeai_2(data: dict[str, Any]) -> Found:
+def _invokeai_2(data: dict[str, Any]) -> ForeignSettings:
     image = as_dict(data.get("image"))
     prompt = image.get("prompt", "")
     if isinstance(prompt, list):
         prompt = ", ".join(as_text(as_dict(part).get("prompt")) for part in prompt)
     words, negative = _without_brackets(as_text(prompt))
     mixes = [as_dict(mix) for mix in as_list(image.get("variations"))]
-    return Found(
+    return ForeignSettings(
         tool="InvokeAI",
         prompt=words,
         negative_prompt=negative,
@@ -231,14 +237,14 @@ def _invokeai_2(data: dict[str, Any]) -> Found:
     )
 
 
-def _invokeai_command(text: str) -> Found | None:
+def _invokeai_command(text: str) -> ForeignSettings | None:
     """Read the command that made a picture: `"a red fox" -s50 -S42 -W512 -H512 -C7.5 -Ak_lms`."""
     match = re.match(r'\s*"((?:\\.|[^"\\])*)"(.*)', text, re.DOTALL)
     if match is None:
         return None
     words, negative = _without_brackets(match[1].replace('\\"', '"'))
     switches = dict(re.findall(r"(?:^|\s)-([sSWHCA])\s*([\w.]+)", match[2]))
-    return Found(
+    return ForeignSettings(
         tool="InvokeAI",
         prompt=words,
         negative_prompt=negative,

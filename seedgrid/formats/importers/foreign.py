@@ -1,4 +1,4 @@
-"""Found: the result of a reader of another tool's format; and safe reading of JSON."""
+"""The settings that another tool wrote, unchecked; and safe reading of JSON."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from seedgrid.core.errors import Notice, PictureError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ForeignSettings:
     """A file's settings, unchecked; numbers have the names of their fields (core/fields.py)."""
 
     tool: str
