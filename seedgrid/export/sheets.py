@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, takewhile
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -114,22 +115,17 @@ def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[B
     """Return the blocks and the number of columns of a sheet; no file is opened."""
     if not entries:
         raise InputError("export_nothing", field="picture")
-    rounds = _rounds_of(entries)
+    rounds: dict[str, list[Entry]] = {}
+    for entry in entries:
+        rounds.setdefault(entry.lineage.round_id, []).append(entry)
     if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
-        return _poster(rounds, language), _POSTER_COLUMNS
+        ordered = [sorted(made, key=attrgetter("lineage.cell")) for made in rounds.values()]
+        return _poster(ordered, language), _POSTER_COLUMNS
     has_one_prompt = len({entry.recipe.prompt for entry in entries}) == 1
     changes = (e.lineage.change or ("" if has_one_prompt else e.recipe.prompt) for e in entries)
     cells = tuple(_cell_of(*pair, language) for pair in zip(entries, changes, strict=True))
     columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
     return [Block(heading=_common_words(entries), cells=cells)], columns
-
-
-def _rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return pictures by round, in order, each round by its cells."""
-    rounds: dict[str, list[Entry]] = {}
-    for entry in entries:
-        rounds.setdefault(entry.lineage.round_id, []).append(entry)
-    return [sorted(made, key=lambda entry: entry.lineage.cell) for made in rounds.values()]
 
 
 def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:

@@ -1,7 +1,7 @@
 """Checks a library's files and database, and rebuilds the database from the files.
 
-The files are the truth: all that the database knows of a picture, except the artist's marks, is in
-its file. The marks come from the database itself if it can be read, else from its backup.
+All that the database knows of a picture, except the artist's marks, is in its file. The marks come
+from the database itself if it can be read, else from its backup.
 """
 
 import json
@@ -45,7 +45,7 @@ class Report:
     def num_findings(self) -> int:
         """How many things are wrong."""
         lists = (self.orphaned, self.damaged, self.missing, self.rows)
-        return sum(len(found) for found in lists) + bool(self.database)
+        return sum(map(len, lists)) + bool(self.database)
 
     @property
     def is_clean(self) -> bool:

@@ -132,16 +132,15 @@ class Searches:
         digits = text.strip().lower()
         matches: tuple[Entry, ...] = ()
         if re.fullmatch(r"[0-9a-f]{4,64}", digits):
-            matches = self._where(
-                "picture_id GLOB :start OR recipe_id GLOB :start", {"start": f"{digits}*"}
-            )
+            condition = "picture_id GLOB :start OR recipe_id GLOB :start"
+            matches = self._where(condition, {"start": f"{digits}*"})
         exact = [entry for entry in matches if entry.id == digits]
         if exact:
             return exact[0]
-        if not matches:
-            raise InputError("picture_unknown", field="picture", value=text[:80])
-        if len({entry.recipe.id for entry in matches}) > 1:
-            raise InputError("picture_ambiguous", field="picture", value=text[:80])
+        num_recipes = len({entry.recipe.id for entry in matches})
+        if num_recipes != 1:
+            code = "picture_ambiguous" if matches else "picture_unknown"
+            raise InputError(code, field="picture", value=text[:80])
         return matches[-1]
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
@@ -159,10 +158,9 @@ class Searches:
             "ours": json.dumps(OURS),
             "recipes": json.dumps([*recipe_ids]),
         }
+        statement = f"{ENTRIES} WHERE {condition} ORDER BY number DESC"
         with self._database.reads() as connection:
-            rows = connection.execute(
-                f"{ENTRIES} WHERE {condition} ORDER BY number DESC", values
-            ).fetchall()
+            rows = connection.execute(statement, values).fetchall()
         newest: dict[str, Entry] = {}
         for row in rows:
             if row["recipe_id"] not in newest and self._files.read(row["file_sha256"]) is not None:

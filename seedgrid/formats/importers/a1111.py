@@ -76,9 +76,8 @@ def read(texts: Mapping[str, str]) -> ForeignSettings | None:
     size = settings.get("Size", "") if size == "0x0" else size
     width, _, height = size.partition("x")
     tool = _tool(settings)
-    has_second_pass = settings.get("Size", "") != size or any(
-        name.startswith(_SECOND_PASS) for name in settings
-    )
+    is_named = any(name.startswith(_SECOND_PASS) for name in settings)
+    has_second_pass = is_named or settings.get("Size", "") != size
     words = () if tool == "SeedGrid" else (prompt, negative)  # Its recipe is read instead.
     has_editing = any(map(_BEYOND.search, words))
     return ForeignSettings(
