@@ -22,7 +22,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
-from seedgrid.verify import Claim, claim_of
+from seedgrid.verify.claim import Claim, claim_of
 
 # Two threads on two busy cores wait for each other most of the time.
 PLACEMENT = Placement(threads=1)

@@ -19,7 +19,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models import registry
 from seedgrid.studio import Studio
-from seedgrid.verify import Verdict
+from seedgrid.verify.judging import Verdict
 
 SMALL = {"width": 64, "height": 64, "num_inference_steps": 2}
 

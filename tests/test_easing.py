@@ -23,7 +23,8 @@ from seedgrid.engine import Engine
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.verify import claim_of, verify
+from seedgrid.verify.claim import claim_of
+from seedgrid.verify.verifying import verify
 
 ON_A_PROCESSOR = [
     "memory_decoding",

@@ -24,9 +24,8 @@ from refusing import refused
 from seedgrid.core.errors import PictureError
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, resolve
-from seedgrid.formats.importers.found import Found
-from seedgrid.formats.importers.imported import fit, to_imported
-from seedgrid.formats.importers.samplers import OUR_NAMES
+from seedgrid.formats.importers.foreign import ForeignSettings
+from seedgrid.formats.importers.imported import OUR_NAMES, fit, to_imported
 from seedgrid.formats.own_texts import parameters_text
 from seedgrid.models.schedulers import TABLE
 from seedgrid.testing.fake import FAKE_CARD
@@ -435,7 +434,9 @@ def test_settings_beyond_256_kb_are_refused_and_other_texts_left_alone() -> None
 def test_a_model_gets_only_what_it_can_paint() -> None:
     """Size, sampler and steps are fitted to the model, and each change is said."""
     found = to_imported(
-        Found(tool="X", prompt="fox", seed=1, width=511, height=30, steps=99, sampler="heun")
+        ForeignSettings(
+            tool="X", prompt="fox", seed=1, width=511, height=30, steps=99, sampler="heun"
+        )
     )
     fitted = fit(found, FAKE_CARD)
     assert (fitted.request.width, fitted.request.height) == (512, 32)

@@ -12,7 +12,7 @@ from watches import SilentWatch
 
 from seedgrid.core.picture import Picture
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.verify import read_claims, verify
+from seedgrid.verify.verifying import read_claims, verify
 
 
 @pytest.fixture(scope="module")

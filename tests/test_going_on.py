@@ -8,7 +8,7 @@ import numpy as np
 from painting import claims_of, plain_call
 
 from seedgrid.studio import Studio
-from seedgrid.verify import verify
+from seedgrid.verify.verifying import verify
 
 
 def test_each_variation_equals_the_plain_call_with_its_settings(

@@ -18,7 +18,7 @@ from seedgrid.models import shelf
 from seedgrid.models.loras import LORAS, LoraItem, describe_lora, find_lora
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
-from seedgrid.verify import claim_of
+from seedgrid.verify.claim import claim_of
 from seedgrid.web.server.models import hub_name, model_routes
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 

@@ -26,7 +26,7 @@ from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.loras import LORAS, find_lora
 from seedgrid.studio import Studio
-from seedgrid.verify import verify
+from seedgrid.verify.verifying import verify
 from seedgrid.web.serializers.form import write_fields
 
 peft = pytest.importorskip("peft")

@@ -25,7 +25,8 @@ from seedgrid.portable import selftest
 from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.verify import Claim, verify
+from seedgrid.verify.claim import Claim
+from seedgrid.verify.verifying import verify
 from tools.portable.child import pipeline_of, psnr_db
 from tools.portable.sweep import Draw, call, draws
 

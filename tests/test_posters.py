@@ -15,7 +15,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.export.sheets import write_sheet
 from seedgrid.formats import png
-from seedgrid.formats.work_text import WORK_KEY, read_work
+from seedgrid.formats.own_texts import WORK_KEY, read_work
 from seedgrid.library.take_in import take_in
 from seedgrid.studio import Studio
 

@@ -20,7 +20,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models import cards, registry
 from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
-from seedgrid.verify import read_claim
+from seedgrid.verify.claim import read_claim
 
 BUNDLED = Path(__file__).resolve().parents[1] / "assets" / "model"
 SIZE = {"width": 256, "height": 256, "num_inference_steps": 1}

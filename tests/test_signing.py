@@ -6,7 +6,6 @@ import io
 import json
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,10 @@ from pictures import make_lineage, make_picture
 from refusing import refused
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.formats import png, png_chunks, signing
+from seedgrid.formats import png, png_chunks
+from seedgrid.formats.own_texts import SIGNING_VARIABLE, check_signing
 from seedgrid.library import Library
-from seedgrid.verify import read_claim
+from seedgrid.verify.claim import read_claim
 
 LEAF = """basicConstraints=critical,CA:FALSE
 keyUsage=critical,digitalSignature
@@ -48,7 +48,7 @@ def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     parts = ("leaf.pem", "root.pem", "leaf.key")
     whole = tmp_path / "signer.pem"
     whole.write_text("".join((tmp_path / part).read_text() for part in parts))
-    monkeypatch.setenv(signing.VARIABLE, str(whole))
+    monkeypatch.setenv(SIGNING_VARIABLE, str(whole))
     return whole
 
 
@@ -93,21 +93,21 @@ def test_a_certificate_that_is_none_is_said_at_the_start(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is wrong with it, in one sentence, and before anything is painted."""
-    signing.check()
+    check_signing()
     whole = certificate.read_text()
     for wrong in ("", whole.replace("PRIVATE KEY", "PUBLIC KEY"), whole.replace("MII", "AAA")):
         certificate.write_text(wrong)
         with refused(LibraryError, "c2pa_refused"):
-            signing.check()
-    monkeypatch.setenv(signing.VARIABLE, "/nowhere/signer.pem")
+            check_signing()
+    monkeypatch.setenv(SIGNING_VARIABLE, "/nowhere/signer.pem")
     with refused(LibraryError, "c2pa_refused"):
-        signing.check()
+        check_signing()
 
 
 def test_another_place_in_a_tree_loses_a_strangers_signature() -> None:
     """It would not be true of the file any more."""
     data = png.encode(make_picture())
     first, *rest = png_chunks.split(data)
-    chunks = [first, replace(first, kind=b"caBX", data=b"signed"), *rest]
+    chunks = [first, png_chunks.Chunk(kind=b"caBX", data=b"signed"), *rest]
     signed = png_chunks.SIGNATURE + b"".join(map(png_chunks.packed, chunks))
     assert kinds(png.rewrite(signed, lineage=make_lineage(picture_id="12" * 16))) == kinds(data)

@@ -27,7 +27,7 @@ from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.verify import verify
+from seedgrid.verify.verifying import verify
 
 PIPELINES = {
     "sd": "StableDiffusionImg2ImgPipeline",

@@ -25,7 +25,8 @@ from seedgrid.formats.own_texts import parameters_text
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.studio import Studio
-from seedgrid.verify import read_claim, verify
+from seedgrid.verify.claim import read_claim
+from seedgrid.verify.verifying import verify
 
 SMALL: dict[str, Any] = {"width": 64, "height": 64, "num_inference_steps": 6}
 

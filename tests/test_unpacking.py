@@ -35,7 +35,7 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.storage import starts
-from seedgrid.verify import read_claim
+from seedgrid.verify.claim import read_claim
 from seedgrid.web.actions.library import _known_by_pixels
 
 library = Library(Path(sys.argv[1]) / "library")

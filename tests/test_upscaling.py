@@ -33,7 +33,7 @@ from seedgrid.export.bundle import write_bundle
 from seedgrid.models.shelf import UPSCALERS, known_upscalers
 from seedgrid.models.shelf import needs_spandrel as needs_spandrel_for
 from seedgrid.studio import Studio
-from seedgrid.verify import verify
+from seedgrid.verify.verifying import verify
 
 needs_spandrel = pytest.mark.skipif(
     find_spec("spandrel") is None or find_spec("torchvision") is None,

@@ -23,16 +23,10 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png
-from seedgrid.verify import (
-    Box,
-    Claim,
-    Verdict,
-    claim_of,
-    compare_pixels,
-    read_claim,
-    read_claims,
-    verify,
-)
+from seedgrid.verify.claim import Claim, claim_of, read_claim
+from seedgrid.verify.comparison import Box, compare_pixels
+from seedgrid.verify.judging import Verdict
+from seedgrid.verify.verifying import read_claims, verify
 
 
 @pytest.fixture(scope="module")

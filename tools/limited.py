@@ -105,7 +105,8 @@ def _paint(model: str, size: int, spare_mb: int) -> int:
 def _verdicts(studio: Any, entries: Sequence[Any]) -> list[str]:
     """Paint the pictures again, without a limit, as they say they were painted."""
     from seedgrid.formats import png
-    from seedgrid.verify import claim_of, verify
+    from seedgrid.verify.claim import claim_of
+    from seedgrid.verify.verifying import verify
 
     claims = [
         claim_of(entry.id, png.read_pixels(entry.path), entry.recipe, entry.passport)

@@ -30,7 +30,7 @@ from seedgrid.studio.pictures import is_id
 from seedgrid.verify.comparison import compare_pixels, figures_of
 
 if TYPE_CHECKING:
-    from seedgrid.verify import Verdict
+    from seedgrid.verify.judging import Verdict
 
 Picture = Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")]
 Differences = dict[str, tuple[Any, Any]]
@@ -136,7 +136,7 @@ def verify(
     json: options.Json = False,
 ) -> None:
     """Run the recipes again and compare. Exit 1 when a picture is not what its recipe makes."""
-    from seedgrid.verify import WORDS
+    from seedgrid.verify.judging import WORDS
 
     with Studio(library=library) as studio:
         is_alone = len(pictures) == 1

@@ -70,7 +70,8 @@ class Field:
     # Whether links hold it, and links and dropped pictures fill it in; of settings that belong to a
     # recipe
     in_link: bool = True
-    # Whether it is a number in other tools' pictures: `Found` in formats/importers/found.py
+    # Whether it is a number in other tools' pictures: `ForeignSettings`
+    # in formats/importers/foreign.py
     imported: bool = False
     # The form of its value in a variation, as in `steps 8`; None if a variation cannot set it
     varies: re.Pattern[str] | None = None

@@ -20,10 +20,10 @@ from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
-from seedgrid.formats.work_text import described
+from seedgrid.formats.own_texts import described
 from seedgrid.models import registry
 from seedgrid.models.loras import LORAS
-from seedgrid.models.shelf import BUNDLED, UPSCALERS, needs_spandrel
+from seedgrid.models.shelf import BUNDLED, UPSCALERS
 from seedgrid.storage.files import open_atomically
 
 _DATE: Final = (2026, 1, 1, 0, 0, 0)
@@ -61,12 +61,15 @@ def write_bundle(
     """
     program = script(entries, has_starts=False)
     model, files = model or _own_model(entries), weight_files(entries)
-    members = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
+    members = [  # named by number, seed and id, without words
+        f"pictures/{number:03}-seed{entry.recipe.seed}-{entry.id[:8]}.png"
+        for number, entry in enumerate(entries, 1)
+    ]
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, entry in zip(members, entries, strict=True):
-            _write(bundle, name, _picture_bytes(entry), packed=False)
+            bundle.writestr(_member(name), _picture_bytes(entry))
         for sha256, data in (starts_of(entries) if has_starts else {}).items():
-            _write(bundle, f"starts/{sha256}.png", data, packed=False)
+            bundle.writestr(_member(f"starts/{sha256}.png"), data)
         for name, weights in files.items():
             _copy(bundle, name, weights)
         recipes = [
@@ -75,19 +78,17 @@ def write_bundle(
         ]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
-        _write(bundle, "recipes.json", _json(recipes))
-        _write(bundle, "passports.json", _json(plain))
-        _write(bundle, "reproduce.py", program.encode())
-        has_loras = any(entry.recipe.loras for entry in entries)
-        networks = [entry.recipe.upscaler for entry in entries if entry.recipe.upscaler]
-        has_networks = any(map(needs_spandrel, networks))
-        needed = [*(["peft"] if has_loras else []), *(["spandrel"] if has_networks else [])]
-        needed += sorted({quantiser_of(entry) for entry in entries} - {""})
-        pins = requirements(passports.values(), *needed) + ("einops\n" if has_networks else "")
-        _write(bundle, "requirements.txt", pins.encode())
-        _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
-        for source in sorted(model.rglob("*")) if model else ():
-            if source.is_file() and model:
+        texts = {
+            "recipes.json": json_text(recipes, indent=2),
+            "passports.json": json_text(plain, indent=2),
+            "reproduce.py": program,
+            "requirements.txt": _pins(entries),
+            "README.txt": _readme(entries, has_model=model is not None),
+        }
+        for name, text in texts.items():
+            bundle.writestr(_member(name), text, compress_type=zipfile.ZIP_DEFLATED)
+        if model:
+            for source in filter(Path.is_file, sorted(model.rglob("*"))):
                 _copy(bundle, f"model/{source.relative_to(model).as_posix()}", source)
 
 
@@ -111,9 +112,15 @@ def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
     return files
 
 
-def picture_name(entry: Entry, number: int) -> str:
-    """Return a picture's file name of number, seed and id, without words."""
-    return f"{number:03}-seed{entry.recipe.seed}-{entry.id[:8]}.png"
+def _pins(entries: Sequence[Entry]) -> str:
+    """Return the lines of requirements.txt."""
+    networks = [entry.recipe.upscaler for entry in entries if entry.recipe.upscaler]
+    has_networks = any(map(needs_spandrel, networks))
+    needed = ["peft"] if any(entry.recipe.loras for entry in entries) else []
+    needed += ["spandrel"] if has_networks else []
+    needed += sorted({quantiser_of(entry) for entry in entries} - {""})
+    passports = {entry.passport.digest: entry.passport for entry in entries}
+    return requirements(passports.values(), *needed) + ("einops\n" if has_networks else "")
 
 
 def _own_model(entries: Sequence[Entry]) -> Path | None:
@@ -135,9 +142,7 @@ def _picture_bytes(entry: Entry) -> bytes:
 
 
 def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
-    models = sorted(
-        {entry.recipe.model.id for entry in entries}
-    )  # Names: `_check` refused anything else.
+    models = sorted({entry.recipe.model.id for entry in entries})
     arguments, model = "", f"Model: {', '.join(models)}, fetched by its name.\n"
     if has_model:
         model = "The model is in the folder model/, where reproduce.py looks for it.\n"
@@ -161,47 +166,35 @@ def _member(name: str) -> zipfile.ZipInfo:
     return member
 
 
-def _write(bundle: zipfile.ZipFile, name: str, data: bytes, *, packed: bool = True) -> None:
-    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-    bundle.writestr(_member(name), data, compress_type=method)
-
-
 def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
     with source.open("rb") as file, bundle.open(_member(name), "w", force_zip64=True) as target:
         shutil.copyfileobj(file, target)
 
 
-def _json(value: object) -> bytes:
-    return json_text(value, indent=2).encode()
-
-
 def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
     """Yield a ZIP archive of the pictures' files, named by their words, without missing ones."""
-    there = [entry for entry in entries if entry.path.is_file()]
-    if not there:
+    present = [entry for entry in entries if entry.path.is_file()]
+    if not present:
         raise InputError("export_nothing", field="picture")
     names = unique_names(
-        picture_filename(e.recipe.prompt, e.recipe.seed, e.lineage.change) for e in there
+        picture_filename(e.recipe.prompt, e.recipe.seed, e.lineage.change) for e in present
     )
     pieces = _Pieces()
     # PNGs are compressed already. Some readers cannot read a stored member whose length is unknown
     # in advance, but all read deflate at level 0.
     with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
-        for name, entry in zip(names, there, strict=True):
-            with suppress(FileNotFoundError):  # It was deleted meanwhile.
-                yield from _packed_member(archive, pieces, name, entry)
+        for name, entry in zip(names, present, strict=True):
+            member = zipfile.ZipInfo(name, _DATE)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            with (
+                suppress(FileNotFoundError),  # It was deleted meanwhile.
+                entry.path.open("rb") as file,
+                archive.open(member, "w") as target,
+            ):
+                while piece := file.read(_PIECE_BYTES):
+                    target.write(piece)
+                    yield pieces.taken()
     yield pieces.taken()
-
-
-def _packed_member(
-    archive: zipfile.ZipFile, pieces: _Pieces, name: str, entry: Entry
-) -> Iterator[bytes]:
-    member = zipfile.ZipInfo(name, _DATE)
-    member.compress_type = zipfile.ZIP_DEFLATED
-    with entry.path.open("rb") as file, archive.open(member, "w") as target:
-        while piece := file.read(_PIECE_BYTES):
-            target.write(piece)
-            yield pieces.taken()
 
 
 class _Pieces(io.RawIOBase):

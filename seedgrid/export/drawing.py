@@ -17,8 +17,7 @@ _CELLS_PX: Final = (256, 192, 128, 96, 64)
 """Sizes of pictures on a page: the largest with which the page stays below these limits:"""
 _MAX_PIXELS: Final = 24_000_000
 _MAX_SIDE_PX: Final = 60_000
-_CAPTION_FROM_PX: Final = 128
-"""Smaller pictures have no captions."""
+_CAPTION_FROM_PX: Final = 128  # smaller pictures have no captions
 _MARGIN: Final = 24
 _GAP: Final = 12
 _CAPTION_PX, _CAPTION_LINE, _CAPTION_LINES = 15, 20, 2
@@ -46,13 +45,13 @@ Font = ImageFont.FreeTypeFont
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One picture with its caption."""
+    """One picture with its caption; `open` returns None for a missing picture."""
 
     # Returns the picture when it is drawn; None for a missing one, drawn as a frame
     open: Callable[[], Image.Image | None]
     caption: str
-    missing: str = ""  # Added to the caption of a missing picture
-    chosen: bool = False  # Whether it has a coloured frame: it was refined
+    missing: str = ""  # added to the caption of a missing picture
+    chosen: bool = False  # whether it was refined, and has a coloured frame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,31 +169,30 @@ def font_for(text: str, size_px: int) -> Font:
 
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
-    """Return how many letters of a text fit into a width, at least one.
-
-    Long texts are not measured as a whole.
-    """
+    """Return how many letters of a text fit into a width, at least one."""
+    # Long texts are not measured as a whole.
     low, high = 1, 1
     while high < len(text) and font.getlength(text[:high]) <= width_px:
         low, high = high, min(2 * high, len(text))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high) if font.getlength(text[:middle]) <= width_px else (low, middle - 1)
-        )
+        if font.getlength(text[:middle]) <= width_px:
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 
 @functools.cache
 def _fonts(size_px: int) -> tuple[Font, ...]:
-    found = []
+    fonts = []
     for name in (str(_INTER), *_SYSTEM_FONTS):
         try:
-            found.append(ImageFont.truetype(name, size_px))
+            fonts.append(ImageFont.truetype(name, size_px))
         except OSError:
             continue
     default = ImageFont.load_default(size_px)
-    return (*found, default) if isinstance(default, ImageFont.FreeTypeFont) else tuple(found)
+    return (*fonts, default) if isinstance(default, ImageFont.FreeTypeFont) else tuple(fonts)
 
 
 @functools.lru_cache(maxsize=20_000)

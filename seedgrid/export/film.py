@@ -6,7 +6,7 @@ Every frame is the model's prediction at a step; nothing is interpolated.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from PIL import Image
 
@@ -30,12 +30,12 @@ _WEBP_QUALITY: Final = 82
 
 @dataclass(frozen=True, kw_only=True)
 class Film:
-    """What was seen while a picture was painted again."""
+    """The previews of a picture that was painted again."""
 
-    steps: tuple[Pixels, ...]  # The noise and the previews of the steps, (height, width, 3) each
-    end: Pixels  # The finished picture, as large as it is
-    is_same: bool  # Whether it came out bit for bit as the one that was asked for
-    has_start: bool = False  # Whether the picture began from another one
+    steps: tuple[Pixels, ...]  # the noise and the previews of the steps, (height, width, 3) each
+    end: Pixels  # the finished picture in its full size
+    is_same: bool  # whether it equals the picture in the library bit for bit
+    has_start: bool = False  # whether the picture began from another one
 
 
 def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:
@@ -44,17 +44,20 @@ def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watc
     Raises:
         RunError: It could not be painted, or the watch stopped it.
     """
-    recorder = PreviewRecorder(watch)
+    recorder = _PreviewRecorder(watch)
     backend.prepare(entry.recipe, placement)
     (end,) = backend.paint([entry.recipe], placement, recorder)
     if isinstance(end, RunError):
         raise end
-    is_same = pixels_sha256(end) == entry.pixels_sha256
-    has_start = bool(entry.recipe.start)
-    return Film(steps=tuple(recorder.frames), end=end, is_same=is_same, has_start=has_start)
+    return Film(
+        steps=tuple(recorder.frames),
+        end=end,
+        is_same=pixels_sha256(end) == entry.pixels_sha256,
+        has_start=bool(entry.recipe.start),
+    )
 
 
-class PreviewRecorder:
+class _PreviewRecorder:
     """Keeps the previews of the first picture of a batch, and forwards all events to a watch."""
 
     def __init__(self, watch: Watch) -> None:
@@ -63,37 +66,30 @@ class PreviewRecorder:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it should stop."""
         return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Keep the noise."""
         self.frames = list(previews()[:1])
         self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Keep a step; of very many only every n-th, so that about `MAX_FRAMES` are kept."""
+        # Of very many steps every n-th, so that about `MAX_FRAMES` are kept.
         every = -(-total // MAX_FRAMES)
         if number % every == 0 or number == total:
             self.frames += previews()[:1]
         self._watch.step(number, total, previews)
 
     def tile(self, number: int, total: int) -> None:
-        """Pass it on; a tile is no frame."""
         self._watch.tile(number, total)
 
     def freed(self) -> None:
-        """Begin anew."""
+        # The batch is painted again from the beginning.
         self.frames = []
         self._watch.freed()
 
 
 def check_suffix(path: Path) -> str:
-    """Return the suffix of a film's file, in small letters.
-
-    Raises:
-        InputError: `film_suffix`: it is neither `.webp` nor `.gif`.
-    """
+    """Return the suffix of a film's file, in small letters; others raise `film_suffix`."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError("film_suffix", field="film", value=path.name)
@@ -104,23 +100,18 @@ def write_film(film: Film, path: Path) -> None:
     """Write a film as WebP or GIF.
 
     Raises:
-        InputError: As `check_suffix`.
+        InputError: `film_suffix`.
         LibraryError: The file cannot be written.
     """
     suffix = check_suffix(path)
     first, *others = _frames(film)
     webp = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
-    how = webp if suffix == ".webp" else {"optimize": True}  # GIF cannot hold the mark.
+    how: dict[str, Any] = (
+        webp if suffix == ".webp" else {"optimize": True}
+    )  # GIF cannot hold the mark.
     with open_atomically(path) as file:
-        first.save(
-            file,
-            suffix[1:].upper(),
-            save_all=True,
-            append_images=others,
-            duration=durations_ms(len(film.steps)),
-            loop=0,
-            **how,
-        )
+        times = {"duration": durations_ms(len(film.steps)), "loop": 0}
+        first.save(file, suffix[1:], save_all=True, append_images=others, **times, **how)
 
 
 def durations_ms(num_steps: int) -> list[int]:

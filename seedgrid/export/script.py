@@ -65,19 +65,22 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     """
     if not entries:
         raise InputError("export_nothing", field="picture")
-    for entry in entries:
-        _check(entry)
+    for recipe in (entry.recipe for entry in entries):
+        if not is_model_name(recipe.model.id) or not is_revision(recipe.model.revision):
+            raise ModelError("model_name", value=f"{recipe.model.id}@{recipe.model.revision}")
+        if recipe.scheduler not in TABLE:
+            data = {"value": recipe.scheduler, "choices": ", ".join(TABLE)}
+            raise InputError("scheduler_unknown", field="scheduler", **data)
     head, tail = _part("reproduce").split(_DATA_MARK)
     is_portable = any(entry.recipe.is_portable for entry in entries)
+    is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
     head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
     head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
     parts = {
         "# <arithmetic>\n": _PORTABLE_IMPORT if is_portable else "",
         "# <enlarging>\n": _part("enlarging", any(e.recipe.upscaler for e in entries)),
         "    # <quantised>\n": _part("quantised", any(map(quantiser_of, entries))),
-        "# <steering>\n": _part(
-            "steering", any(e.recipe.parent or e.recipe.spread for e in entries)
-        ),
+        "# <steering>\n": _part("steering", is_steered),
     }
     for mark, part in parts.items():
         tail = tail.replace(mark, part)
@@ -92,16 +95,12 @@ def _tables() -> dict[str, Any]:
     """Return the program's tables of pipeline properties."""
     families = [family_of(name) for name in FAMILIES]
     return {
-        "SIZES_WITH_BINS": {each.pipeline: each.bins for each in families if each.bins},
+        "SIZES_WITH_BINS": {f.pipeline: f.bins for f in families if f.bins},
         "READ_ALONE": {
-            each.pipeline: (each.alone, each.word_block, each.lists_words)
-            for each in families
-            if each.alone
+            f.pipeline: (f.alone, f.word_block, f.lists_words) for f in families if f.alone
         },
-        "TOLD_APART": {
-            each.pipeline: each.told_apart.pattern for each in families if each.told_apart
-        },
-        "WITHOUT_NEGATIVE": [each.pipeline for each in families if not each.has_negative_prompt],
+        "TOLD_APART": {f.pipeline: f.told_apart.pattern for f in families if f.told_apart},
+        "WITHOUT_NEGATIVE": [f.pipeline for f in families if not f.has_negative_prompt],
     }
 
 
@@ -118,14 +117,11 @@ def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
 
 
 def requirements(passports: Iterable[Passport], *besides: str) -> str:
-    """Return requirements with the library versions of these passports, the newest of each.
-
-    Invalid or unsupported versions are replaced by the oldest supported one.
-    """
+    """Return requirements with the newest versions of these passports, or the oldest supported."""
     lines = []
-    found = [passport.model_dump() for passport in passports]
+    plain = [passport.model_dump() for passport in passports]
     for name, oldest in (_REQUIRED | {name: _OPTIONAL[name] for name in besides}).items():
-        claimed = (library_release(str(passport.get(name, ""))) for passport in found)
+        claimed = (library_release(str(passport.get(name, ""))) for passport in plain)
         versions = {text for text in claimed if text and _order(text) >= _order(oldest)}
         pin = f"=={max(sorted(versions), key=_order)}" if versions else f">={oldest}"
         lines.append(f"{name}{pin}")
@@ -137,23 +133,9 @@ def needs_model_path(entries: Sequence[Entry]) -> bool:
     return not all(is_hub_id(entry.recipe.model.id) for entry in entries)
 
 
-def _check(entry: Entry) -> None:
-    recipe = entry.recipe
-    model = recipe.model
-    if not is_model_name(model.id) or not is_revision(model.revision):
-        raise ModelError("model_name", value=f"{model.id}@{model.revision}")
-    if recipe.scheduler not in TABLE:
-        choices = ", ".join(TABLE)
-        raise InputError(
-            "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
-        )
-
-
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Group entries that may share a batch, at most W: with equal settings and passport.
-
-    Pictures with and without a negative prompt do not share one: SDXL treats them differently.
-    """
+    """Group entries that may share a batch, at most W: with equal settings and passport."""
+    # SDXL treats pictures with and without a negative prompt differently.
     groups: dict[tuple[str, str, bool], list[list[Entry]]] = {}
     for entry in entries:
         recipe = entry.recipe
@@ -196,8 +178,8 @@ def quantiser_of(entry: Entry) -> str:
     """Return the quantiser of a picture's model; empty if there is none."""
     if entry.recipe.is_int8:
         return "sdnq"
-    told = entry.passport.model_dump()
-    return next((name for name in QUANTISERS if name in told), "")
+    passport = entry.passport.model_dump()
+    return next((name for name in QUANTISERS if name in passport), "")
 
 
 def _picture(entry: Entry) -> dict[str, Any]:

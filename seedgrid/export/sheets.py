@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, takewhile
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -22,8 +23,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.export.drawing import Block, Cell, draw
 from seedgrid.formats import png
-from seedgrid.formats.own_texts import MARK_KEY, mark_text
-from seedgrid.formats.work_text import WORK_KEY, write_work
+from seedgrid.formats.own_texts import MARK_KEY, WORK_KEY, mark_text, write_work
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import open_atomically
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES
@@ -37,12 +37,9 @@ _MAX_GRID_PIXELS: Final = 100_000_000
 
 
 def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
-    """Draw pictures with their words and write them as one PNG.
+    """Draw pictures, in the order in which they were made, and write them as one PNG.
 
-    Args:
-        entries: At least one, in the order in which they were made.
-        path: Ends in `.png`; replaced if it exists.
-        language: Of the words beside the prompts.
+    `language` is that of the words beside the prompts.
 
     Raises:
         InputError: `sheet_suffix`, `export_nothing`, or `sheet_large` for too many pictures.
@@ -85,9 +82,8 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
     num_rows = -(-count // columns)
     taken = iter(images)
     first = next(taken)
-    scale = min(
-        1.0, math.sqrt(_MAX_GRID_PIXELS / (columns * num_rows * first.width * first.height))
-    )
+    num_pixels = columns * num_rows * first.width * first.height
+    scale = min(1.0, math.sqrt(_MAX_GRID_PIXELS / num_pixels))
     size = (max(1, int(first.width * scale)), max(1, int(first.height * scale)))
     grid = Image.new("RGB", (columns * size[0], num_rows * size[1]))
     for number, image in enumerate(chain([first], taken)):
@@ -119,22 +115,17 @@ def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[B
     """Return the blocks and the number of columns of a sheet; no file is opened."""
     if not entries:
         raise InputError("export_nothing", field="picture")
-    rounds = _rounds_of(entries)
+    rounds: dict[str, list[Entry]] = {}
+    for entry in entries:
+        rounds.setdefault(entry.lineage.round_id, []).append(entry)
     if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
-        return _poster(rounds, language), _POSTER_COLUMNS
+        ordered = [sorted(made, key=attrgetter("lineage.cell")) for made in rounds.values()]
+        return _poster(ordered, language), _POSTER_COLUMNS
     has_one_prompt = len({entry.recipe.prompt for entry in entries}) == 1
     changes = (e.lineage.change or ("" if has_one_prompt else e.recipe.prompt) for e in entries)
     cells = tuple(_cell_of(*pair, language) for pair in zip(entries, changes, strict=True))
     columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
     return [Block(heading=_common_words(entries), cells=cells)], columns
-
-
-def _rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return pictures by round, in order, each round by its cells."""
-    rounds: dict[str, list[Entry]] = {}
-    for entry in entries:
-        rounds.setdefault(entry.lineage.round_id, []).append(entry)
-    return [sorted(made, key=lambda entry: entry.lineage.cell) for made in rounds.values()]
 
 
 def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
@@ -178,7 +169,7 @@ def _open(path: Path) -> Image.Image | None:
 def _common_words(entries: Sequence[Entry]) -> str:
     prompts = [entry.recipe.prompt for entry in entries]
     # Words and the spaces between them in turn, no further than they are the same.
-    parts = [(found[0] for found in _PARTS.finditer(prompt)) for prompt in prompts]
+    parts = [(match[0] for match in _PARTS.finditer(prompt)) for prompt in prompts]
     columns = zip(*parts, strict=False)
     common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
     # The last shared word may end in a comma in one prompt only.
@@ -195,10 +186,7 @@ def caption_of(recipe: Recipe, change: str, language: str) -> str:
 
 
 def sheet_word(name: str, language: str, **data: int | str) -> str:
-    """Return a sentence of the sheets, filled in.
-
-    For other languages, and missing words, the English one.
-    """
+    """Return a sentence of the sheets, filled in; the English one if there is no other."""
     key = f"sheet_{name}"
     words = locales()[language].later if language in locales() else {}
     return (words.get(key) or english().later[key]).format(**data)

@@ -11,7 +11,7 @@ import struct
 from typing import Final
 
 from seedgrid.core.errors import PictureError
-from seedgrid.formats.importers.found import as_text, read_object
+from seedgrid.formats.importers.foreign import as_text, read_object
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES, exif_block
 
 _SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
@@ -47,10 +47,10 @@ def _tags(block: bytes) -> dict[int, bytes]:
     if block[:4] not in (b"II*\0", b"MM\0*"):
         raise ValueError("no byte order")
     order = "<" if block[:2] == b"II" else ">"
-    found = _fields(block, order, _number(block, order, 4))
-    if len(found.get(_SUB_BLOCK, b"")) == 4:
-        found |= _fields(block, order, _number(found[_SUB_BLOCK], order, 0))
-    return found
+    tags = _fields(block, order, _number(block, order, 4))
+    if len(tags.get(_SUB_BLOCK, b"")) == 4:
+        tags |= _fields(block, order, _number(tags[_SUB_BLOCK], order, 0))
+    return tags
 
 
 def _fields(block: bytes, order: str, place: int) -> dict[int, bytes]:

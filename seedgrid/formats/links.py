@@ -21,17 +21,19 @@ from seedgrid.core.text import is_model_name, is_revision
 
 MAX_CHARACTERS: Final = 64_000
 
-_YES: Final = re.compile("yes")
-_WHOLE: Final = re.compile(r"\d{1,6}", re.ASCII)
-# As many decimals as the smallest float has.
-_DECIMAL: Final = re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII)
+_FORMS: Final[dict[type, tuple[str, str]]] = {
+    bool: ("yes", "it is yes, or it is not there"),
+    int: (r"\d{1,6}", "it is not a whole number"),
+    # As many decimals as the smallest float has.
+    float: (r"\d{1,6}(?:\.\d{1,400})?", "it is not a number"),
+}
+"""The pattern of each type's values, and why another value is refused."""
 
 
 def link_query(recipe: Recipe) -> str:
     """Return a recipe as the query of a link, with all settings that the page can fill in.
 
-    Args:
-        recipe: Its LoRAs are named in the prompt; digests are left out.
+    LoRAs are named in the prompt; digests are left out.
     """
     request = ask_again(recipe)
     values = {row.name: row.text(request) for row in IN_LINKS}
@@ -40,13 +42,9 @@ def link_query(recipe: Recipe) -> str:
 
 
 def read_link(query: str) -> Request | None:
-    """Read the query of a link.
+    """Read the query of a link, the text after the question mark; None without our settings.
 
-    Args:
-        query: The text after the question mark. Unknown names are ignored (hosts add their own).
-
-    Returns:
-        The request; None if the link has no setting of ours.
+    Unknown names are ignored (hosts add their own).
 
     Raises:
         InputError: A wrong value, a repeated name, or a link that is too long, by field.
@@ -81,27 +79,16 @@ def _values_of(query: str) -> dict[str, str]:
 def _parsed(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
     """Read a value as links write it, more strictly than typed text."""
     if row.name == "model":
-        return _model(text)
-    if row.value_type is bool:
-        return bool(_matched(row.name, text, _YES, "it is yes, or it is not there"))
-    if row.value_type is int:
-        return int(_matched(row.name, text, _WHOLE, "it is not a whole number"))
-    if row.value_type is float:
-        return float(_matched(row.name, text, _DECIMAL, "it is not a number"))
+        model, at, revision = text.partition("@")
+        if not is_model_name(model) or (at and not is_revision(revision)):
+            raise _invalid("model", text, "a link names a model, it holds no path")
+        return text
+    if row.value_type in _FORMS:
+        pattern, reason = _FORMS[row.value_type]
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise _invalid(row.name, text, reason)
+        return row.value_type(text)
     return row.parse(text)
-
-
-def _matched(name: str, text: str, pattern: re.Pattern[str], reason: str) -> str:
-    if not pattern.fullmatch(text):
-        raise _invalid(name, text, reason)
-    return text
-
-
-def _model(name: str) -> str:
-    model, at, revision = name.partition("@")
-    if not is_model_name(model) or (at and not is_revision(revision)):
-        raise _invalid("model", name, "a link names a model, it holds no path")
-    return name
 
 
 def _invalid(name: str, value: str, reason: str) -> InputError:

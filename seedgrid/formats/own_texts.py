@@ -1,23 +1,38 @@
-"""The texts in a picture for other programs: `parameters`, and the mark of generated pictures.
+"""What SeedGrid writes into a picture for other programs, and a work's recipes as JSON.
 
-AUTOMATIC1111-style readers understand `parameters`. The mark is XMP with IPTC's digital source
-type; it contains no user text, so nothing is escaped.
+`parameters` is understood by AUTOMATIC1111-style readers. The mark of generated pictures is XMP
+with IPTC's digital source type; it contains no user text, so nothing is escaped. If `SEEDGRID_C2PA`
+names a certificate, pictures are signed by the C2PA standard with c2pa-python, an optional package;
+the signature is a chunk of the finished file, and no time stamp server is asked. A work's recipes
+are in `recipes.json` of a bundle and, under `WORK_KEY`, in a poster.
 
-Source: https://cv.iptc.org/newscodes/digitalsourcetype/; XMP specification, part 3, 1.1.5 (PNG)
+Source: https://cv.iptc.org/newscodes/digitalsourcetype/; XMP specification, part 3, 1.1.5 (PNG);
+https://spec.c2pa.org, https://github.com/contentauth/c2pa-python
 """
 
+import io
 import json
+import os
 import re
-from typing import Final
+from collections.abc import Iterable
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, Final
 
+from PIL import Image
+from pydantic import Field, TypeAdapter, ValidationError
+
+from seedgrid import __version__
+from seedgrid.core.errors import LibraryError, PictureError
+from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.prompts import write_tags
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Digest, Recipe, Value, first_reason
+from seedgrid.core.text import json_text
 
 PARAMETERS_KEY: Final = "parameters"
-"""The name of the text in a PNG file."""
-
 MARK_KEY: Final = "XML:com.adobe.xmp"
-"""The name of the text with XMP."""
+WORK_KEY: Final = "seedgrid-work"
+SIGNING_VARIABLE: Final = "SEEDGRID_C2PA"
 
 _SOURCE_TYPES: Final = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 _MARK: Final = (
@@ -31,6 +46,21 @@ _MARK: Final = (
 )
 
 _VERSION: Final = re.compile(r", Version: SeedGrid [\w.+-]{1,40}\Z")
+_PEM_PART: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----[A-Za-z0-9+/=\s]+-----END \1-----")
+_SIGNING_SETTINGS: Final = {"builder": {"thumbnail": {"enabled": False}}}
+
+
+class WorkPicture(Value):
+    """A picture of a work, without pixels."""
+
+    recipe_id: str  # for other programs
+    recipe: Recipe
+    lineage: Lineage
+    passport: Digest
+    pixels_sha256: Digest
+
+
+_WORK: Final = TypeAdapter(Annotated[list[WorkPicture], Field(min_length=1, max_length=1000)])
 
 
 def parameters_text(recipe: Recipe) -> str:
@@ -39,9 +69,7 @@ def parameters_text(recipe: Recipe) -> str:
     Source:
         https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
     """
-    from seedgrid import __version__
-
-    settings = {
+    settings: dict[str, object] = {
         "Steps": recipe.num_inference_steps,
         "Sampler": recipe.scheduler,
         "CFG scale": f"{recipe.guidance_scale:g}",
@@ -50,14 +78,10 @@ def parameters_text(recipe: Recipe) -> str:
         "Model hash": recipe.model.weights_sha256[:10],
         "Model": recipe.model.id,
         **_noise_settings(recipe),
-        **(
-            {"Denoising strength": f"{recipe.strength:g}"}
-            if recipe.start and not recipe.upscaler
-            else {}
-        ),
-        "RNG": "CPU",
-        "Version": f"SeedGrid {__version__}",
     }
+    if recipe.start and not recipe.upscaler:
+        settings["Denoising strength"] = f"{recipe.strength:g}"
+    settings |= {"RNG": "CPU", "Version": f"SeedGrid {__version__}"}
     lines = [write_tags(_changing(recipe), recipe.loras)]
     if recipe.negative_prompt:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
@@ -66,11 +90,7 @@ def parameters_text(recipe: Recipe) -> str:
 
 
 def mark_text(*, has_start: bool) -> str:
-    """Return the XMP packet that marks a picture as generated.
-
-    Args:
-        has_start: Whether it began from another picture, which may be a photograph.
-    """
+    """Return the XMP packet that marks a picture as generated, perhaps from a photograph."""
     return _MARK.format(kind=source_type(has_start=has_start))
 
 
@@ -85,6 +105,73 @@ def without_version(text: str) -> str:
     return _VERSION.sub("", text)
 
 
+def signed(png: bytes, *, has_start: bool) -> bytes:
+    """Return a PNG file with a signature if `SEEDGRID_C2PA` is set, else unchanged.
+
+    Raises:
+        LibraryError: `c2pa_missing` without c2pa-python; `c2pa_refused` with the reason.
+    """
+    named = os.environ.get(SIGNING_VARIABLE)
+    if not named:
+        return png
+    try:
+        import c2pa
+    except ImportError as error:
+        raise LibraryError("c2pa_missing", value=SIGNING_VARIABLE) from error
+    try:
+        chain, key = _read_certificate(Path(named))
+        context = c2pa.Context.from_dict(_SIGNING_SETTINGS)
+        signer = c2pa.Signer.from_info(c2pa.C2paSignerInfo(b"es256", chain, key, None))
+        target = io.BytesIO()
+        with signer, c2pa.Builder(_manifest(has_start=has_start), context) as builder:
+            builder.sign(signer, "image/png", io.BytesIO(png), target)
+    except (OSError, ValueError, c2pa.C2paError) as error:
+        reason = str(error).split("\n")[0][:200]
+        raise LibraryError("c2pa_refused", value=named, reason=reason) from error
+    return target.getvalue()
+
+
+def check_signing() -> None:
+    """Check that pictures can be signed, if `SEEDGRID_C2PA` is set; raises as `signed` does."""
+    pixel = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(pixel, "PNG")
+    signed(pixel.getvalue(), has_start=False)
+
+
+def described(entry: Entry) -> dict[str, Any]:
+    """Return a picture as it is written in the text."""
+    return {
+        "recipe_id": entry.recipe.id,
+        "recipe": entry.recipe.model_dump(mode="json"),
+        "lineage": entry.lineage.model_dump(mode="json"),
+        "passport": entry.passport.digest,
+        "pixels_sha256": entry.pixels_sha256,
+    }
+
+
+def write_work(entries: Iterable[Entry]) -> str:
+    """Return pictures as one text."""
+    return json_text([described(entry) for entry in entries])
+
+
+def read_work(text: str) -> tuple[WorkPicture, ...]:
+    """Read the pictures of one work, in the order of their rounds and cells.
+
+    Raises:
+        PictureError: `picture_record`: it is no such text, or its pictures are not of one work.
+    """
+    try:
+        pictures = _WORK.validate_json(text)
+    except ValidationError as error:
+        raise PictureError("picture_record", reason=first_reason(error, whole="work")) from error
+    if len({each.lineage.picture_id for each in pictures}) < len(pictures):
+        raise PictureError("picture_record", reason="it holds a picture twice")
+    if len({each.lineage.work_id for each in pictures}) > 1:
+        raise PictureError("picture_record", reason="its pictures are of several works")
+    place = attrgetter("lineage.created_at", "lineage.round_id", "lineage.cell")
+    return tuple(sorted(pictures, key=place))
+
+
 def _noise_settings(recipe: Recipe) -> dict[str, object]:
     """Return the noise mix: one seed in AUTOMATIC1111's terms, several in our own."""
     shares = recipe.noise_mix
@@ -95,13 +182,9 @@ def _noise_settings(recipe: Recipe) -> dict[str, object]:
 
 
 def _changing(recipe: Recipe) -> str:
-    """Return the prompt; with held steps as `[parent's prompt:prompt:steps]`.
-
-    Prompts with brackets or colons, and regions, cannot be written so.
-
-    Source:
-        https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing
-    """
+    """Return the prompt; with held steps as `[parent's prompt:prompt:steps]`."""
+    # https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing
+    # Prompts with brackets or colons, and regions, cannot be written so.
     parent, own = recipe.parent, recipe.prompt
     if parent is None or recipe.mask or parent.prompt == own:
         return own
@@ -115,3 +198,21 @@ def _quoted(value: object) -> str:
     text = str(value)
     needs_quotes = any(character in text for character in ',:\n"')
     return json.dumps(text, ensure_ascii=False) if needs_quotes else text
+
+
+def _read_certificate(path: Path) -> tuple[bytes, bytes]:
+    """Return the certificate chain and the private key of a PEM file."""
+    parts = [(part[1], part[0].encode()) for part in _PEM_PART.finditer(path.read_text("ascii"))]
+    certificates = [text for kind, text in parts if kind == "CERTIFICATE"]
+    keys = [text for kind, text in parts if kind == "PRIVATE KEY"]
+    if not certificates or len(keys) != 1:
+        raise ValueError("it holds no certificate, or not one PRIVATE KEY (PKCS #8)")
+    return b"\n".join(certificates) + b"\n", keys[0] + b"\n"
+
+
+def _manifest(*, has_start: bool) -> dict[str, Any]:
+    made = {"action": "c2pa.created", "digitalSourceType": source_type(has_start=has_start)}
+    return {
+        "claim_generator_info": [{"name": "SeedGrid", "version": __version__}],
+        "assertions": [{"label": "c2pa.actions", "data": {"actions": [made]}}],
+    }

@@ -18,26 +18,14 @@ from pydantic import Field, ValidationError
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
 from seedgrid.core.recipe import Digest, Passport, Recipe, Value, first_reason
-from seedgrid.formats import png_chunks
-from seedgrid.formats.own_texts import (
-    MARK_KEY,
-    PARAMETERS_KEY,
-    mark_text,
-    parameters_text,
-    without_version,
-)
+from seedgrid.formats import own_texts, png_chunks
 from seedgrid.formats.png_chunks import Chunk
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES, as_rgb, unpacked
 
 CHUNK_KEY: Final = "seedgrid"
-_KEY: Final = CHUNK_KEY.encode()
-
 Source = Path | bytes
-"""A file's path or its bytes."""
-
+_SIGNATURE: Final = b"caBX"  # the kind of a C2PA signature's chunk
 # zlib level 1 writes a picture three times as fast as level 6 for a tenth more bytes.
-_SIGNATURE: Final = b"caBX"
-"""The chunk of a C2PA signature (`signing.py`)."""
 _COMPRESS_LEVEL: Final = 1
 
 
@@ -54,11 +42,7 @@ class PngRecord(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
-    Args:
-        picture: Pixels of shape (height, width, 3), uint8.
-
-    Returns:
-        The whole file; equal pictures give equal bytes with one release of Pillow.
+    Equal pictures give equal bytes with one release of Pillow.
 
     Raises:
         PictureError: `picture_altered`: the pixels are not of the recipe's size.
@@ -107,10 +91,7 @@ def read_checked(source: Source) -> tuple[PngRecord, Pixels]:
 
 
 def read_pixels(source: Source) -> Pixels:
-    """Decode any PNG file.
-
-    Returns:
-        RGB, shape (height, width, 3), uint8; transparency is dropped.
+    """Decode any PNG file to RGB, shape (height, width, 3), uint8; transparency is dropped.
 
     Raises:
         PictureError: The file is missing, damaged or too large; `picture_large` also if decoding
@@ -147,10 +128,7 @@ def read_texts(source: Source) -> dict[str, str | None]:
 
 
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
-    """Return a SeedGrid picture with another lineage; its pixels stay compressed as they are.
-
-    A signature would no longer be valid, and is removed.
-    """
+    """Return a SeedGrid picture with another lineage, without a signature, which would be wrong."""
     chunks = tuple(chunk for chunk in png_chunks.split(png) if chunk.kind != _SIGNATURE)
     record = record_of(chunks).model_copy(update={"lineage": lineage})
     return png_chunks.with_texts(chunks, _texts_of(record))
@@ -158,7 +136,9 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
 
 def mark_of(recipe: Recipe) -> Chunk:
     """Return the XMP chunk that marks a picture as generated."""
-    return png_chunks.utf8_text(MARK_KEY, mark_text(has_start=bool(recipe.kept_pixels)))
+    return png_chunks.utf8_text(
+        own_texts.MARK_KEY, own_texts.mark_text(has_start=bool(recipe.kept_pixels))
+    )
 
 
 def is_record_as_written(chunk: Chunk) -> bool:
@@ -169,10 +149,12 @@ def is_record_as_written(chunk: Chunk) -> bool:
 
 def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
     """Tell whether the `parameters` text is the recipe's, of any release."""
-    text = png_chunks.texts([chunk]).get(PARAMETERS_KEY)
-    if text is None or chunk != png_chunks.plain_text(PARAMETERS_KEY, text):
+    text = png_chunks.texts([chunk]).get(own_texts.PARAMETERS_KEY)
+    if text is None or chunk != png_chunks.plain_text(own_texts.PARAMETERS_KEY, text):
         return False
-    return without_version(text) == without_version(parameters_text(recipe))
+    return own_texts.without_version(text) == own_texts.without_version(
+        own_texts.parameters_text(recipe)
+    )
 
 
 def read_bytes(source: Source) -> bytes:
@@ -197,7 +179,9 @@ def _texts_of(record: PngRecord) -> tuple[Chunk, Chunk]:
     text = _json(record.model_dump(mode="json"))
     if len(text.encode()) > MAX_METADATA_BYTES:
         raise PictureError("picture_text", value=CHUNK_KEY)
-    parameters = png_chunks.plain_text(PARAMETERS_KEY, parameters_text(record.recipe))
+    parameters = png_chunks.plain_text(
+        own_texts.PARAMETERS_KEY, own_texts.parameters_text(record.recipe)
+    )
     return png_chunks.utf8_text(CHUNK_KEY, text), parameters
 
 
@@ -207,7 +191,7 @@ def _json(value: object) -> str:
 
 def record_of(chunks: tuple[Chunk, ...]) -> PngRecord:
     """Read the record from a file's chunks; the picture's size is not checked."""
-    records = [chunk for chunk in chunks if png_chunks.key_of(chunk) == _KEY]
+    records = [chunk for chunk in chunks if png_chunks.key_of(chunk) == CHUNK_KEY.encode()]
     if not records:
         raise PictureError("picture_without_recipe")
     if len(records) > 1:

@@ -8,8 +8,7 @@ Source: https://www.w3.org/TR/png-3/
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from seedgrid.core.errors import PictureError
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES
@@ -24,23 +23,21 @@ _CRITICAL_KINDS: Final = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
 _MAX_KEY_BYTES: Final = 79
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chunk:
+class Chunk(NamedTuple):
     """One chunk: its four-letter kind and its data."""
 
     kind: bytes
     data: bytes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """The contents of IHDR."""
 
-    width: int  # In pixels
-    height: int  # In pixels
-    bit_depth: int  # Of each number
+    width: int
+    height: int
+    bit_depth: int
     colour_type: int  # 2 is RGB
-    is_interlaced: bool  # Whether the rows come in seven passes
+    is_interlaced: bool
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
@@ -75,38 +72,28 @@ def header(chunks: Iterable[Chunk]) -> Header:
         raise PictureError("picture_damaged", reason=f"its size is {width}x{height}")
     if width * height > MAX_PIXELS:
         raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
-    if (
-        data[10] or data[11] or data[12] not in (0, 1)
-    ):  # PNG defines one compression and one filter method.
+    # PNG defines one compression and one filter method.
+    if data[10] or data[11] or data[12] not in (0, 1):
         raise PictureError("picture_damaged", reason="its header names an unknown method")
-    return Header(
-        width=width,
-        height=height,
-        bit_depth=data[8],
-        colour_type=data[9],
-        is_interlaced=data[12] == 1,
-    )
+    return Header(width, height, data[8], data[9], data[12] == 1)
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
-    """Read the text chunks by key; of two with one key the first counts.
-
-    Returns:
-        Texts of at most 256 KB together, decompressed; None for one that does not fit.
+    """Read at most 256 KB of texts by key, None for one beyond that; the first of each key counts.
 
     Raises:
         PictureError: `picture_damaged` for a text that cannot be decompressed.
     """
-    found: dict[str, str | None] = {}
+    by_key: dict[str, str | None] = {}
     left = MAX_METADATA_BYTES
     for chunk in chunks:
         key = key_of(chunk).decode("latin-1")
-        if not key or key in found:
+        if not key or key in by_key:
             continue
         value = _text(chunk, left)
-        found[key] = None if value is None else _decoded(chunk.kind, value)
+        by_key[key] = None if value is None else _decoded(chunk.kind, value)
         left -= len(value or b"")
-    return found
+    return by_key
 
 
 def key_of(chunk: Chunk) -> bytes:

@@ -1,4 +1,6 @@
-"""The library's SQLite database: its tables, its transactions and its daily backup.
+"""The library on the disk: its PNG files, and the SQLite database that indexes them.
+
+A PNG file is on the disk, whole, before its row is committed.
 
 A connection lives for one transaction, so nothing stays open or locked between calls. With the
 rollback journal, `synchronous=EXTRA` and BEGIN IMMEDIATE before writing, the crash tests lose
@@ -6,35 +8,31 @@ nothing. SQLite's errors become `LibraryError` here.
 """
 
 import contextlib
+import hashlib
 import logging
+import re
 import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.storage.files import make_folder, refusals, sync_folder
+from seedgrid.storage.files import make_folder, refusals, sync_folder, write_atomically
 
-VERSION: Final = 1
-"""Of the schema, in the database's `user_version`."""
+VERSION: Final = 1  # of the schema, in the database's `user_version`
 
-BACKUP_EVERY_S: Final = 24 * 3600.0
+_BACKUP_EVERY_S: Final = 24 * 3600.0
+_UNFINISHED_FOR_S: Final = 24 * 3600.0
+"""A temporary file of this age was left by a process that was killed."""
 
 _SCHEMA: Final = (
-    """
-    CREATE TABLE recipes (
-        recipe_id TEXT NOT NULL PRIMARY KEY,
-        json TEXT NOT NULL CHECK (json_valid(json))
-    ) STRICT
-    """,
-    """
-    CREATE TABLE passports (
-        passport_id TEXT NOT NULL PRIMARY KEY,
-        json TEXT NOT NULL CHECK (json_valid(json))
-    ) STRICT
-    """,
+    "CREATE TABLE recipes (recipe_id TEXT NOT NULL PRIMARY KEY, "
+    "json TEXT NOT NULL CHECK (json_valid(json))) STRICT",
+    "CREATE TABLE passports (passport_id TEXT NOT NULL PRIMARY KEY, "
+    "json TEXT NOT NULL CHECK (json_valid(json))) STRICT",
     """
     CREATE TABLE pictures (
         number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -96,6 +94,74 @@ _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sql
 _log = logging.getLogger(__name__)
 
 
+class Files:
+    """The PNG files of a library, each under the SHA-256 of its bytes: `objects/ab/abcd….png`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._objects = folder / "objects"
+        self._unfinished = folder / "tmp"
+
+    def path(self, file_sha256: str) -> Path:
+        """Return the path of the file with this content, whether it exists or not."""
+        return self._objects / file_sha256[:2] / f"{file_sha256}.png"
+
+    def put(self, data: bytes) -> str:
+        """Write a file and return the SHA-256 of its bytes; when this returns it is on the disk."""
+        file_sha256 = hashlib.sha256(data).hexdigest()
+        path = self.path(file_sha256)
+        make_folder(self._unfinished)
+        make_folder(path.parent)
+        # An existing file may be incomplete: its name proves nothing.
+        if self.read(file_sha256) is None:
+            write_atomically(path, data, temporary_folder=self._unfinished)
+        else:
+            with refusals(path):
+                sync_folder(path.parent)
+        return file_sha256
+
+    def read(self, file_sha256: str) -> bytes | None:
+        """Return the file's bytes, or None when it is missing or not what its name says."""
+        try:
+            data = self.path(file_sha256).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == file_sha256 else None
+
+    def remove(self, file_sha256: str) -> None:
+        """Delete a file for good."""
+        path = self.path(file_sha256)
+        with refusals(path):
+            if path.exists():
+                path.unlink()
+                sync_folder(path.parent)
+
+    def names(self) -> Iterator[str]:
+        """Go through the SHA-256 of all files, by name only, in no order."""
+        with refusals(self._objects):
+            for path in self._objects.glob("??/*.png"):
+                if re.fullmatch(r"[0-9a-f]{64}", path.stem) and path == self.path(path.stem):
+                    yield path.stem
+
+    def set_aside(self, path: Path) -> None:
+        """Move a damaged file into `damaged/`; nothing is thrown away."""
+        if not path.exists():
+            return
+        aside = self._folder / "damaged"
+        make_folder(aside)
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        with refusals(path):
+            path.rename(aside / f"{stamp}-{secrets.token_hex(2)}-{path.name}")
+            sync_folder(path.parent)
+
+    def sweep(self) -> None:
+        """Delete what killed processes left unfinished a day ago or earlier."""
+        with contextlib.suppress(OSError):
+            for path in self._unfinished.iterdir():
+                if time.time() - path.stat().st_mtime > _UNFINISHED_FOR_S:
+                    path.unlink()
+
+
 class Database:
     """One SQLite file, shared by threads and by processes.
 
@@ -139,7 +205,7 @@ class Database:
     def back_up(self) -> None:
         """Copy the database to `backup`, at most once a day; a failure is only logged."""
         with contextlib.suppress(OSError):
-            if time.time() - self.backup.stat().st_mtime < BACKUP_EVERY_S:
+            if time.time() - self.backup.stat().st_mtime < _BACKUP_EVERY_S:
                 return
         try:
             if self._is_there():
@@ -157,8 +223,8 @@ class Database:
                     contextlib.closing(self._connected()) as source,
                     contextlib.closing(sqlite3.connect(part)) as target,
                 ):
-                    if found := problems(source):
-                        raise LibraryError("library_damaged", value=f"{self.path} ({found})")
+                    if problem := problems(source):
+                        raise LibraryError("library_damaged", value=f"{self.path} ({problem})")
                     source.backup(target)
                 part.replace(self.backup)
                 sync_folder(self.backup.parent)

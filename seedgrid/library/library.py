@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol, Self
 
 from seedgrid.core.checks import check_prompt
@@ -29,22 +28,19 @@ from seedgrid.core.picture import (
     pixels_sha256,
 )
 from seedgrid.core.recipe import Recipe
-from seedgrid.formats import png, signing
+from seedgrid.formats import png
+from seedgrid.formats.own_texts import signed
 from seedgrid.library import rebuild
-from seedgrid.library.database import Database
-from seedgrid.library.files import Files
+from seedgrid.library.database import Database, Files
 from seedgrid.library.rebuild import Report, insert, new_entry
 from seedgrid.library.search import Searches
 from seedgrid.storage import starts
 from seedgrid.storage.files import check_room, make_folder
 
-BUSY_TIMEOUT_S: Final = 30.0
-
 _BESIDE_PIXELS: Final = 16 * 1024
 """Bytes of a picture's recipe and row; compressed pixels are never larger than raw ones."""
 
-_File = tuple[bytes, Entry]
-"""A PNG file and its entry."""
+_File = tuple[bytes, Entry]  # a PNG file and its entry
 
 
 class Watcher(Protocol):
@@ -71,9 +67,6 @@ class Library(Searches):
         busy_timeout_s: How long to wait for another process that is writing.
         watcher: Limits it and counts its bytes.
 
-    Attributes:
-        notices: Notices from opening it.
-
     Raises:
         LibraryError: The folder or its database refuses; nothing has changed.
     """
@@ -82,13 +75,14 @@ class Library(Searches):
         self,
         folder: Path,
         *,
-        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        busy_timeout_s: float = 30.0,
         watcher: Watcher | None = None,
     ) -> None:
         self.folder = folder.expanduser().absolute()
         database = Database(self.folder / "library.db", timeout_s=busy_timeout_s)
         super().__init__(Files(self.folder), database)
         self._watcher = watcher
+        # Of what opening it had to repair.
         self.notices: tuple[Notice, ...] = rebuild.prepare(self._files, database)
         if self.starts.is_dir():
             starts.know(self.starts)
@@ -104,15 +98,7 @@ class Library(Searches):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Do nothing: no file stays open between two calls."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
@@ -138,12 +124,8 @@ class Library(Searches):
         """Add a few pictures, all or none; they are encoded in parallel."""
         with ThreadPoolExecutor(max_workers=8) as threads:
             packed = list(threads.map(_encoded, pictures))
-        return self._keep(
-            [
-                self._file(data, picture, "painted here")
-                for data, picture in zip(packed, pictures, strict=True)
-            ]
-        )
+        pairs = zip(packed, pictures, strict=True)
+        return self._keep([self._file(data, picture, "painted here") for data, picture in pairs])
 
     def add_png(self, data: bytes) -> Entry:
         """Add a SeedGrid PNG file unchanged, unless it is in the library already.
@@ -186,16 +168,12 @@ class Library(Searches):
         return sha256
 
     def confirm(self, picture_id: str) -> Entry:
-        """Note that a picture was verified here, bit for bit.
+        """Note that a picture was verified here, bit for bit."""
 
-        Raises:
-            InputError: `picture_unknown`.
-            LibraryError: Nothing has changed.
-        """
-        return self._change(
-            [picture_id],
-            lambda entry: entry if entry.checked else replace(entry, origin="verified here"),
-        )[0]
+        def confirmed(entry: Entry) -> Entry:
+            return entry if entry.checked else replace(entry, origin="verified here")
+
+        return self._change([picture_id], confirmed)[0]
 
     def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
         """Mark or unmark a favourite."""
@@ -250,9 +228,8 @@ class Library(Searches):
     def check(self, *, repair: bool = False) -> Report:
         """Check every file and every row.
 
-        Args:
-            repair: Add rows of files without one, move damaged files away, and rebuild a damaged
-                database from the files.
+        `repair` adds rows of files without one, moves damaged files away, and rebuilds a damaged
+        database from the files.
         """
         report = rebuild.inspect(self._files, self._database)
         if repair and not report.is_clean:
@@ -279,20 +256,18 @@ class Library(Searches):
         if not self.folder.exists():
             self._ask_to_grow()
         kept: list[Entry] = []
-        new: list[Entry] = []
+        num_bytes: dict[str, int] = {}  # of each new picture
         with self._database.writes() as connection:
-            for _, entry in files:
+            for data, entry in files:
                 known = self._known(connection, entry)
                 if known is None:
                     insert(connection, entry)
-                    new.append(entry)
+                    num_bytes[entry.id] = len(data)
                 kept.append(known or entry)
             with ThreadPoolExecutor(max_workers=8) as threads:
                 list(threads.map(self._files.put, [data for data, _ in files]))
-        if self._watcher is not None and new:
-            ids = {entry.id for entry in new}
-            num_bytes = sum(len(data) for data, entry in files if entry.id in ids)
-            self._watcher.added([*ids], num_bytes)
+        if self._watcher is not None and num_bytes:
+            self._watcher.added([*num_bytes], sum(num_bytes.values()))
         return tuple(kept)
 
     def _known(self, connection: sqlite3.Connection, entry: Entry) -> Entry | None:
@@ -331,4 +306,4 @@ def _encoded(picture: Picture) -> bytes:
 
 
 def _signed(data: bytes, recipe: Recipe) -> bytes:
-    return signing.signed(data, has_start=bool(recipe.kept_pixels))
+    return signed(data, has_start=bool(recipe.kept_pixels))

@@ -1,7 +1,7 @@
 """Checks a library's files and database, and rebuilds the database from the files.
 
-The files are the truth: whatever the database says of a picture but the artist's marks stands in
-its file. The marks come from the database itself where it can be read, else from its backup.
+All that the database knows of a picture, except the artist's marks, is in its file. The marks come
+from the database itself if it can be read, else from its backup.
 """
 
 import json
@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +20,7 @@ from seedgrid.core.errors import LibraryError, Notice, PictureError
 from seedgrid.core.picture import Entry, Lineage, Origin, Picture
 from seedgrid.core.recipe import canonical_json
 from seedgrid.formats import png
-from seedgrid.library.database import Database, problems
-from seedgrid.library.files import Files
+from seedgrid.library.database import Database, Files, problems
 from seedgrid.library.search import ENTRIES, read_entry
 from seedgrid.storage.files import refusals
 
@@ -32,21 +32,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a look at the library found."""
+    """The result of checking a library."""
 
-    num_pictures: int = 0  # Rows that were looked at
-    orphaned: tuple[str, ...] = ()  # Files without a row, by SHA-256
-    # Files whose digest is not their name, or without a recipe, by SHA-256
-    damaged: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()  # Pictures outside the trash whose file is gone or damaged, by id
-    rows: tuple[str, ...] = ()  # Pictures whose row says something else than their file, by id
-    database: str = ""  # What SQLite says of a damaged database, or nothing
+    num_pictures: int = 0  # rows that were checked
+    orphaned: tuple[str, ...] = ()  # files without a row, by SHA-256
+    damaged: tuple[str, ...] = ()  # files with another digest or without a recipe, by SHA-256
+    missing: tuple[str, ...] = ()  # pictures outside the trash whose file is gone or damaged, by id
+    rows: tuple[str, ...] = ()  # pictures whose row differs from their file, by id
+    database: str = ""  # SQLite's report on a damaged database, or nothing
 
     @property
     def num_findings(self) -> int:
         """How many things are wrong."""
         lists = (self.orphaned, self.damaged, self.missing, self.rows)
-        return sum(len(found) for found in lists) + bool(self.database)
+        return sum(map(len, lists)) + bool(self.database)
 
     @property
     def is_clean(self) -> bool:
@@ -55,10 +54,7 @@ class Report:
 
 
 def prepare(files: Files, database: Database) -> tuple[Notice, ...]:
-    """Make sure that a library can be used; a damaged database is made again from the files.
-
-    Returns:
-        What the artist should know.
+    """Make sure that a library can be used; return a notice if a damaged database was rebuilt.
 
     Raises:
         LibraryError: The database is of a later SeedGrid, or the folder refuses.
@@ -90,18 +86,15 @@ def _is_usable(database: Database) -> bool:
 
 
 def rebuild(files: Files, database: Database) -> int:
-    """Move the database aside and make it again from the files; return how many pictures it has."""
+    """Move the database aside and rebuild it from the files; return its number of pictures."""
     marks = _marks_of(database.backup) | _marks_of(database.path)
     for suffix in ("", "-journal", "-wal", "-shm"):
         files.set_aside(database.path.with_name(database.path.name + suffix))
     entries = {entry.id: entry for entry in _entries_of(files, files.names())}
-    ordered = sorted(
-        entries.values(), key=lambda entry: (entry.lineage.created_at, entry.lineage.cell)
-    )
     with database.made_anew() as connection:
-        for entry in ordered:
+        for entry in sorted(entries.values(), key=attrgetter("lineage.created_at", "lineage.cell")):
             insert(connection, replace(entry, **marks.get(entry.id, {})))
-    return len(ordered)
+    return len(entries)
 
 
 def inspect(files: Files, database: Database) -> Report:

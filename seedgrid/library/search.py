@@ -19,8 +19,7 @@ from pydantic import ValidationError
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import OURS, Collection, Entry, Lineage
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.library.database import Database
-from seedgrid.library.files import Files
+from seedgrid.library.database import Database, Files
 
 Sort = Literal["newest", "oldest", "favourites", "words"]
 """The order of results; `favourites` and `words` sort equal ones by the newest."""
@@ -28,11 +27,10 @@ Sort = Literal["newest", "oldest", "favourites", "words"]
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page of pictures."""
+    """A page of pictures; `times` has the number of equal pictures that one stands for, by id."""
 
     entries: tuple[Entry, ...]
-    after: int | None = None  # Where the next page begins; None at the end
-    # The number of equal pictures that a picture stands for, by id
+    after: int | None = None  # where the next page begins; None at the end
     times: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -40,10 +38,10 @@ class Page:
 class Work:
     """A work as an item of a list."""
 
-    id: str  # The `work_id` of its pictures
-    cover: Entry  # Its newest picture whose file is not lost, if there is one
-    num_pictures: int  # Number of its pictures outside the trash
-    times: int = 1  # Number of works with the same recipes and pixels; this is the newest
+    id: str  # the `work_id` of its pictures
+    cover: Entry  # its newest picture whose file is not lost, if there is one
+    num_pictures: int  # outside the trash
+    times: int = 1  # number of works with the same recipes and pixels; this is the newest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,19 +49,19 @@ class WorkPage:
     """A page of works."""
 
     works: tuple[Work, ...]
-    after: int | None = None  # Where the next page begins; None at the end
+    after: int | None = None  # as in `Page`
 
 
 class Search(TypedDict, total=False):
     """Further conditions; missing ones and None are ignored."""
 
-    model: str | None  # The model's id
+    model: str | None  # its id
     seed: int | None
-    favourite: bool | None  # Only favourites, or only the others
-    since: str | None  # The earliest time, ISO 8601, or the beginning of one: `"2026-11"`
-    until: str | None  # The time before which it was made, ISO 8601, or the beginning of one
-    trashed: bool  # Look in the trash instead
-    tag: str | None  # Only pictures with this tag
+    favourite: bool | None  # only favourites, or only the others
+    since: str | None  # the earliest time, ISO 8601, or the beginning of one: `"2026-11"`
+    until: str | None  # made before this time
+    trashed: bool  # look in the trash instead
+    tag: str | None
 
 
 ENTRIES: Final = """
@@ -104,8 +102,7 @@ _TREES: Final = """
 """Works outside the trash; the index orders their pictures by `likeness`."""
 _STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
 """Words that also find pictures with held steps or a region, by a path in the recipe's JSON."""
-_PIECE: Final = 3
-"""The index has pieces of three letters; shorter words are searched row by row."""
+_PIECE: Final = 3  # the index has pieces of three letters; shorter words are searched row by row
 
 
 class Searches:
@@ -127,26 +124,24 @@ class Searches:
     def find(self, text: str) -> Entry:
         """Return the picture with this id, this recipe's id, or the beginning of one of them.
 
-        Args:
-            text: At least 4 hexadecimal digits; the newest of several pictures of one recipe.
+        `text` has at least 4 hexadecimal digits. Of several pictures of one recipe the newest.
 
         Raises:
             InputError: `picture_unknown` or `picture_ambiguous`.
         """
         digits = text.strip().lower()
-        found: tuple[Entry, ...] = ()
+        matches: tuple[Entry, ...] = ()
         if re.fullmatch(r"[0-9a-f]{4,64}", digits):
-            found = self._where(
-                "picture_id GLOB :start OR recipe_id GLOB :start", {"start": f"{digits}*"}
-            )
-        exact = [entry for entry in found if entry.id == digits]
+            condition = "picture_id GLOB :start OR recipe_id GLOB :start"
+            matches = self._where(condition, {"start": f"{digits}*"})
+        exact = [entry for entry in matches if entry.id == digits]
         if exact:
             return exact[0]
-        if not found:
-            raise InputError("picture_unknown", field="picture", value=text[:80])
-        if len({entry.recipe.id for entry in found}) > 1:
-            raise InputError("picture_ambiguous", field="picture", value=text[:80])
-        return found[-1]
+        num_recipes = len({entry.recipe.id for entry in matches})
+        if num_recipes != 1:
+            code = "picture_ambiguous" if matches else "picture_unknown"
+            raise InputError(code, field="picture", value=text[:80])
+        return matches[-1]
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return the newest picture of each recipe under a passport, with its file checked.
@@ -163,20 +158,19 @@ class Searches:
             "ours": json.dumps(OURS),
             "recipes": json.dumps([*recipe_ids]),
         }
+        statement = f"{ENTRIES} WHERE {condition} ORDER BY number DESC"
         with self._database.reads() as connection:
-            rows = connection.execute(
-                f"{ENTRIES} WHERE {condition} ORDER BY number DESC", values
-            ).fetchall()
-        found: dict[str, Entry] = {}
+            rows = connection.execute(statement, values).fetchall()
+        newest: dict[str, Entry] = {}
         for row in rows:
-            if row["recipe_id"] not in found and self._files.read(row["file_sha256"]) is not None:
-                found[row["recipe_id"]] = self._entry(row)
-        return found
+            if row["recipe_id"] not in newest and self._files.read(row["file_sha256"]) is not None:
+                newest[row["recipe_id"]] = self._entry(row)
+        return newest
 
     def with_pixels(self, pixels_sha256: str) -> Entry | None:
         """Return the newest picture with these pixels; None if there is none."""
-        found = self._where("pixels_sha256 = :pixels", {"pixels": pixels_sha256})
-        return found[-1] if found else None
+        entries = self._where("pixels_sha256 = :pixels", {"pixels": pixels_sha256})
+        return entries[-1] if entries else None
 
     def round(self, round_id: str) -> tuple[Entry, ...]:
         """Return all pictures of one click on Generate or Refine, by cell."""
@@ -190,12 +184,9 @@ class Searches:
     def works(
         self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
     ) -> WorkPage:
-        """Return the works, the one with the newest picture first; equal works as one.
+        """Return the works; equal works as one. The order is that of their newest pictures.
 
-        Args:
-            limit: Maximum number of works of a page.
-            after: `WorkPage.after` of the page before.
-            sort: Another order; by favourites and words of the newest picture.
+        `after` is `WorkPage.after` of the page before.
         """
         order, beyond = _ORDERS[sort]
         statement = f"""
@@ -246,8 +237,8 @@ class Searches:
             WHERE tags != '[]' AND trashed = 0 GROUP BY value
         """
         with self._database.reads() as connection:
-            found = [Collection(**row) for row in connection.execute(statement)]
-        return tuple(sorted(found, key=lambda c: (-c.num_pictures, c.tag.casefold(), c.tag)))
+            tags_used = [Collection(**row) for row in connection.execute(statement)]
+        return tuple(sorted(tags_used, key=lambda c: (-c.num_pictures, c.tag.casefold(), c.tag)))
 
     def search(
         self,
@@ -259,15 +250,15 @@ class Searches:
         merged: bool = False,
         **search: Unpack[Search],
     ) -> Page:
-        """Return the pictures that match all conditions, newest first.
+        """Return the pictures that match all conditions.
 
         Args:
             text: Words or parts of words that the prompt must all contain, ignoring case;
                 `held` and `region` also find pictures with held steps or a region.
             limit: Maximum number of pictures of a page.
             after: `Page.after` of the page before.
-            sort: Another order.
-            merged: Show equal pictures as one; `Page.times` counts them.
+            sort: The order.
+            merged: Whether equal pictures are shown as one; `Page.times` counts them.
             **search: See `Search`.
         """
         order, beyond = _ORDERS[sort]
@@ -305,10 +296,10 @@ class Searches:
         """Return a picture and all equal to it; trashed ones only if it is trashed."""
         same = _SAME.format(row="pictures")
         condition = f"EXISTS (SELECT 1 FROM pictures other WHERE other.picture_id = :id AND {same})"
-        found = self._where(condition, {"id": picture_id})
-        if not found:
+        entries = self._where(condition, {"id": picture_id})
+        if not entries:
             raise InputError("picture_unknown", field="picture", value=picture_id[:80])
-        return found
+        return entries
 
     def _one(self, connection: sqlite3.Connection, picture_id: str) -> Entry:
         row = connection.execute(f"{ENTRIES} WHERE picture_id = ?", (picture_id,)).fetchone()
@@ -328,8 +319,8 @@ class Searches:
         """Return the entries of these rows, in this order."""
         statement = f"{ENTRIES} WHERE number IN (SELECT value FROM json_each(?))"
         rows = connection.execute(statement, (json.dumps(numbers),))
-        found = {row["number"]: self._entry(row) for row in rows}
-        return tuple(found[number] for number in numbers)
+        by_number = {row["number"]: self._entry(row) for row in rows}
+        return tuple(by_number[number] for number in numbers)
 
     def _with_a_file(self, cover: Entry) -> Entry:
         """Return a work's newest picture that can be shown, or `cover` when none can."""

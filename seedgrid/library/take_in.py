@@ -26,8 +26,8 @@ from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.prompts import read_scale
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, read_foreign
+from seedgrid.formats.own_texts import WORK_KEY, WorkPicture, read_work
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
-from seedgrid.formats.work_text import WORK_KEY, WorkPicture, read_work
 from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
 from seedgrid.storage.unpacking import is_photo
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
-_MAX_RATIO: Final = 4
-"""Largest ratio of contents to ZIP file: pictures are compressed already."""
+_MAX_RATIO: Final = 4  # largest ratio of contents to ZIP file: pictures are compressed already
 _UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -60,32 +59,27 @@ _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
 class Taken:
     """The result of one file: one of `entry`, `imported`, `start`, `work`, `error` is set."""
 
-    name: str  # The file's path, or its name inside a bundle
-    entry: Entry | None = None  # A picture of SeedGrid, in the library
-    is_new: bool = False  # Whether it was not in the library before
-    imported: Imported | None = None  # Another tool's picture, as a request; it is not stored
-    start: str | None = None  # A start in a bundle, by the SHA-256 of its pixels
-    work: tuple[WorkPicture, ...] = ()  # The pictures of a poster's work, without pixels
-    error: InputError | None = None  # Why it could not be imported
+    name: str  # the file's path, or its name inside a bundle
+    entry: Entry | None = None  # a picture of SeedGrid, in the library
+    is_new: bool = False  # whether it was not in the library before
+    imported: Imported | None = None  # another tool's picture, as a request; it is not stored
+    start: str | None = None  # a start in a bundle, by the SHA-256 of its pixels
+    work: tuple[WorkPicture, ...] = ()  # the pictures of a poster's work, without pixels
+    error: InputError | None = None  # why it could not be imported
 
 
 def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
     """Import every picture of these files, folders and bundles, one after the other."""
     for path in paths:
         try:
-            yield from _take_path(library, path.expanduser())
+            source = path.expanduser()
+            if source.suffix.lower() == ".zip" and not source.is_dir():
+                yield from _take_bundle(library, source)
+                continue
+            for file in _pictures_in(source) if source.is_dir() else (source,):
+                yield _take_one(library, _printable(file), file)
         except InputError as error:
             yield Taken(name=_printable(path), error=error)
-
-
-def _take_path(library: Library, path: Path) -> Iterator[Taken]:
-    if path.is_dir():
-        for file in _pictures_in(path):
-            yield _take_one(library, _printable(file), file)
-    elif path.suffix.lower() == ".zip":
-        yield from _take_bundle(library, path)
-    else:
-        yield _take_one(library, _printable(path), path)
 
 
 def _pictures_in(folder: Path) -> Iterator[Path]:
@@ -108,19 +102,18 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
             if error.code != "picture_without_recipe":
                 raise
             if (start := _START.search(name)) is not None:
-                return _keep_start(library, name, data, start[1])
+                pixels = starts.read_picture(data)
+                if pixels_sha256(pixels) != start[1]:
+                    raise PictureError("start_missing", value=start[1][:12]) from None
+                return Taken(name=name, start=library.keep_start(pixels))
             if WORK_KEY in (texts := png.read_texts(data)):
-                return Taken(name=name, work=_work_in(texts[WORK_KEY]))
+                if (text := texts[WORK_KEY]) is None:
+                    raise PictureError("picture_text", value=WORK_KEY) from None
+                return Taken(name=name, work=read_work(text))
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
         return _keep(library, name, data, record)
     except InputError as error:
         return Taken(name=name, error=error)
-
-
-def _work_in(text: str | None) -> tuple[WorkPicture, ...]:
-    if text is None:
-        raise PictureError("picture_text", value=WORK_KEY)
-    return read_work(text)
 
 
 def _printable(path: Path) -> str:
@@ -146,34 +139,26 @@ def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Ta
 
 def _with_loras(imported: Imported) -> Imported:
     """Add the LoRAs that are installed under the names in another tool's prompt."""
-    found = []
+    installed = []
     for name, scale in imported.lora_tags:
         with suppress(InputError):
-            found.append(find_lora(name).model_copy(update={"scale": read_scale(scale)}))
-    if not found:
+            installed.append(find_lora(name).model_copy(update={"scale": read_scale(scale)}))
+    if not installed:
         return imported
-    there = {lora.id for lora in found}
-    missing = [name for name in dict.fromkeys(imported.loras) if name not in there]
+    names = {lora.id for lora in installed}
+    missing = [name for name in dict.fromkeys(imported.loras) if name not in names]
     reasons = [reason for reason in imported.reasons if reason.code != "import_loras"]
     if missing:
         reasons.insert(0, Notice("import_loras", value=", ".join(missing)[:_MAX_NAMES]))
-    request = replace(imported.request, loras=tuple(found))
+    request = replace(imported.request, loras=tuple(installed))
     return replace(imported, request=request, reasons=tuple(reasons))
-
-
-def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
-    """Store a start of a bundle, if its name is its digest."""
-    pixels = starts.read_picture(data)
-    if pixels_sha256(pixels) != sha256:
-        raise PictureError("start_missing", value=sha256[:12])
-    return Taken(name=name, start=library.keep_start(pixels))
 
 
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
         with zipfile.ZipFile(path) as bundle:
-            named = [each for each in bundle.infolist() if each.filename]
-            members = [each for each in named if not each.is_dir()]
+            # `is_dir` needs a name.
+            members = [each for each in bundle.infolist() if each.filename and not each.is_dir()]
             if len(members) > MAX_MEMBERS:
                 raise InputError("bundle_large", field="picture", value=path.name)
             yield from _take_members(library, path, bundle, members)

@@ -37,7 +37,7 @@ from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
-from seedgrid.formats.work_text import WorkPicture
+from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.storage import starts
 from seedgrid.studio.pictures import (
     AnyMask,

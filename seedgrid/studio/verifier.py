@@ -21,7 +21,8 @@ from seedgrid.studio.resolving import check_offered
 
 if TYPE_CHECKING:
     from seedgrid.export.film import Film
-    from seedgrid.verify import Claim, Verdict
+    from seedgrid.verify.claim import Claim
+    from seedgrid.verify.judging import Verdict
 
 _BATCH: Final = 64
 """Number of pictures that are verified together."""
@@ -66,7 +67,7 @@ class Verifier:
         Raises:
             SeedGridError: A public page does not offer what a recipe needs.
         """
-        from seedgrid.verify import verify
+        from seedgrid.verify.verifying import verify
 
         recipes = [claim.recipe for claim in claims]
         check_offered(recipes, self._card)
@@ -88,7 +89,8 @@ class Verifier:
             A verdict for each as soon as it is known; `impossible` for a file that cannot be read
             or has no recipe.
         """
-        from seedgrid.verify import batches, pixel_steps_of, read_claims
+        from seedgrid.verify.claim import pixel_steps_of
+        from seedgrid.verify.verifying import batches, read_claims
 
         watch = Unwatched()
         paths = sorted(paths, key=pixel_steps_of)

@@ -5,7 +5,7 @@ as we write them. All other chunks and bytes are listed as not verified.
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -25,17 +25,16 @@ _KEY_LETTERS: Final = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A picture to verify."""
+    """A picture to verify; `pixels` is None, not decoded, if the size is not the recipe's."""
 
-    name: str  # A path or an id, for the report
-    # As they are now; None if the size is not the recipe's: then nothing is compared or decoded
-    pixels: Pixels | None = field(repr=False, compare=False)
-    pixels_sha256: str  # Of the pixels when the file was written, as the file says
+    name: str  # a path or an id, for the report
+    pixels: Pixels | None = field(repr=False, compare=False)  # as they are now
+    pixels_sha256: str  # of the pixels when the file was written, as the file says
     recipe: Recipe
     passport: Passport
-    has_own_form: bool = True  # Whether the pixels are stored as SeedGrid stores them
-    altered_texts: tuple[str, ...] = ()  # The keys of our own texts that are not as we write them
-    unverified: tuple[str, ...] = ()  # Names of other chunks and bytes in the file
+    has_own_form: bool = True  # whether the pixels are stored as SeedGrid stores them
+    altered_texts: tuple[str, ...] = ()  # keys of SeedGrid's texts that it would write otherwise
+    unverified: tuple[str, ...] = ()  # names of other chunks and bytes in the file
 
     @property
     def is_altered(self) -> bool:
@@ -56,8 +55,11 @@ def read_claim(path: Path) -> Claim:
     has_size = (header.width, header.height) == (record.recipe.width, record.recipe.height)
     form = (header.bit_depth, header.colour_type, header.is_interlaced)
     has_form = form == (8, _RGB, False)
-    others = list(_other_chunks(chunks, record.recipe))
-    others += _other_bytes(data, chunks, record.recipe if has_size and has_form else None)
+    altered, others = _texts_and_others(chunks, record.recipe)
+    if has_size and has_form and _has_bytes_behind_pixels(chunks, record.recipe):
+        others.append("data behind the pixels")
+    if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
+        others.append("data behind the end")
     return Claim(
         name=str(path),
         pixels=png.read_pixels(data) if has_size else None,
@@ -65,47 +67,30 @@ def read_claim(path: Path) -> Claim:
         recipe=record.recipe,
         passport=record.passport,
         has_own_form=has_form,
-        altered_texts=tuple(dict.fromkeys(_altered_texts(chunks, record.recipe))),
+        altered_texts=tuple(dict.fromkeys(altered)),
         unverified=tuple(dict.fromkeys(others)),
     )
 
 
-def _altered_texts(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
+def _texts_and_others(chunks: Sequence[Chunk], recipe: Recipe) -> tuple[list[str], list[str]]:
+    """Return the keys of altered texts, and the names of chunks that SeedGrid does not write."""
+    altered, others, mark = [], [], png.mark_of(recipe)
     for chunk in chunks:
         key = png_chunks.key_of(chunk).decode("latin-1")
-        if key == png.CHUNK_KEY and not png.is_record_as_written(chunk):
-            yield key
-        if key == PARAMETERS_KEY and not png.is_parameters_as_written(chunk, recipe):
-            yield key
-
-
-def _other_chunks(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
-    """Name each chunk that SeedGrid does not write: its kind, with the key of a text."""
-    mark = png.mark_of(recipe)
-    for chunk in chunks:
-        key = png_chunks.key_of(chunk).decode("latin-1")
-        is_ours = chunk.kind in _PIXEL_KINDS or key in (png.CHUNK_KEY, PARAMETERS_KEY)
-        if not is_ours and chunk != mark:
+        if key == png.CHUNK_KEY:
+            altered += [] if png.is_record_as_written(chunk) else [key]
+        elif key == PARAMETERS_KEY:
+            altered += [] if png.is_parameters_as_written(chunk, recipe) else [key]
+        elif chunk.kind not in _PIXEL_KINDS and chunk != mark:
             shown = key[:_KEY_LETTERS] if key.isprintable() else "?"
-            yield f"{chunk.kind.decode('latin-1')} {shown}".strip()
+            others.append(f"{chunk.kind.decode('latin-1')} {shown}".strip())
+    return altered, others
 
 
-def _other_bytes(data: bytes, chunks: Sequence[Chunk], recipe: Recipe | None) -> Iterator[str]:
-    """Name extra bytes after the pixels inside their chunks, and after the end of the file.
-
-    `recipe` is None if size or form differ: the pixels are not counted then.
-    """
-    num_bytes = recipe.height * (1 + 3 * recipe.width) if recipe else 0
-    if num_bytes and _has_bytes_behind_pixels(chunks, num_bytes=num_bytes):
-        yield "data behind the pixels"
-    if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
-        yield "data behind the end"
-
-
-def _has_bytes_behind_pixels(chunks: Sequence[Chunk], *, num_bytes: int) -> bool:
+def _has_bytes_behind_pixels(chunks: Sequence[Chunk], recipe: Recipe) -> bool:
     """Tell whether the compressed data are longer than rows of pixels with filter bytes."""
     unpacker = zlib.decompressobj()
-    left = num_bytes + 1
+    left = recipe.height * (1 + 3 * recipe.width) + 1
     try:
         for chunk in chunks:
             if chunk.kind == b"IDAT" and chunk.data:

@@ -1,21 +1,56 @@
-"""Compare two pictures pixel by pixel: how many differ, by how much, and where.
+"""What differs between two pictures, pixel by pixel, and between two passports.
 
 >>> import numpy as np
 >>> black = np.zeros((2, 2, 3), np.uint8)
 >>> compare_pixels(black, black).is_identical
 True
+
+Other threads, instructions or kernels sum the same numbers in another order. The effect was
+measured by changing one setting at a time (docs/lock.md): a few pixels differ by one, rarely by
+two. Only such a difference of the passports explains other pixels, and only up to these limits.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seedgrid.core.errors import Notice
 from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport
+from seedgrid.diffusion import processor
+from seedgrid.locales import english
+from seedgrid.models.files import QUANTISERS
 
 _FULL_BRIGHTNESS: Final = 16
+_MAX_DIFFERENCE: Final = 2  # of 255; twice the largest measured difference in float32
+_MAX_SHARE: Final = 0.01
+"""Of the pixels; several times the largest measured share in float32, 0.0024."""
+_FIELD_NAMES: Final[dict[str, str]] = {
+    "device_name": "device",
+    "cpu_capability": "CPU instructions",
+    "instruction_limits": "instruction limit",
+    "memory_format": "memory format",
+    "vae_slicing": "VAE slicing",
+    "vae_tiling": "VAE tiling",
+}
+
+_ROUNDING: Final = frozenset(
+    {
+        *("torch", "diffusers", "transformers", "peft", "spandrel"),
+        *QUANTISERS,
+        *("device", "device_name", "driver", "cpu_capability", "instruction_limits", "threads"),
+        *("precision", "attention", "memory_format", "vae_slicing", "vae_tiling"),
+        "determinism.onednn",
+    }
+)
+"""Fields of the passport that change rounding."""
+
+_UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
+"""Fields that may change anything: other pixels are neither altered nor close."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +67,11 @@ class Box:
 class Comparison:
     """How far apart two pictures are."""
 
-    max_abs_diff: int  # The largest difference of a channel, 0 … 255
-    # Peak signal-to-noise ratio in dB; None, meaning infinite, when they are equal
-    psnr_db: float | None
-    differing_pixels: int  # Number of pixels that differ in any channel
+    max_abs_diff: int  # the largest difference of a channel, 0 … 255
+    psnr_db: float | None  # peak signal-to-noise ratio; None, meaning infinite, for equal pictures
+    differing_pixels: int  # in any channel
     num_pixels: int
-    where: Box | None  # The bounding box of the differing pixels; None if none differ
+    where: Box | None  # around the differing pixels; None if none differ
 
     @property
     def is_identical(self) -> bool:
@@ -54,7 +88,7 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
     """Compare two pictures; None where their sizes differ."""
     if one.shape != other.shape:
         return None
-    distance = np.abs(one.astype(np.int16) - other.astype(np.int16))
+    distance = _distance(one, other)
     differs: NDArray[np.bool_] = np.any(distance, axis=-1)
     mean_square = float(np.square(distance, dtype=np.int32).mean())
     psnr_db = 10 * math.log10(255**2 / mean_square) if mean_square else None
@@ -70,8 +104,18 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
 def figures_of(comparison: Comparison | None) -> dict[str, Any]:
     """Return what the commands print of a comparison, as JSON; its values are None without one."""
     names = ("max_abs_diff", "psnr_db", "differing_pixels", "where")
-    found = asdict(comparison) if comparison else {}
-    return {name: found.get(name) for name in names}
+    values = asdict(comparison) if comparison else {}
+    return {name: values.get(name) for name in names}
+
+
+def difference_picture(one: Pixels, other: Pixels) -> Pixels:
+    """Show where two pictures of one size differ: black for equal, full from a difference of 16."""
+    scaled = np.minimum(_distance(one, other), _FULL_BRIGHTNESS) * 255 // _FULL_BRIGHTNESS
+    return scaled.astype(np.uint8)
+
+
+def _distance(one: Pixels, other: Pixels) -> NDArray[np.int16]:
+    return np.abs(one.astype(np.int16) - other.astype(np.int16))
 
 
 def _box(differs: NDArray[np.bool_]) -> Box | None:
@@ -86,10 +130,104 @@ def _box(differs: NDArray[np.bool_]) -> Box | None:
     )
 
 
-def difference_picture(one: Pixels, other: Pixels) -> Pixels:
-    """Show where two pictures of one size differ: black for equal, full from a difference of 16."""
-    distance = np.abs(one.astype(np.int16) - other.astype(np.int16))
-    brighter: Pixels = (np.minimum(distance, _FULL_BRIGHTNESS) * 255 // _FULL_BRIGHTNESS).astype(
-        np.uint8
+class Reason(Notice):
+    """A reason of a verdict: a code with data, and a sentence in each language."""
+
+    sentences = english().reasons
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether it is a difference of the passports."""
+        return self.code in {"passport_field", "passport_missing"}
+
+
+def explain(
+    then: Passport, now: Passport, comparison: Comparison
+) -> tuple[Literal["close", "drifted", "altered"], tuple[Reason, ...]]:
+    """Tell whether a difference of two passports explains other pixels."""
+    if then == Passport():
+        return "drifted", ()
+    before, after = _flat(then), _flat_now(now)
+    known_fields = {_field_of(name) for name in after}
+    # An unknown field explains nothing: anybody can write one into a file.
+    differing = [
+        name
+        for name, value in before.items()
+        if after.get(name) != value and _field_of(name) in known_fields
+    ]
+    explaining = [name for name in differing if name in after and _rounds(name)]
+    if explaining:
+        has_few = comparison.max_abs_diff <= _MAX_DIFFERENCE and comparison.share <= _MAX_SHARE
+        data = {"limit": _MAX_DIFFERENCE, "share": f"{_MAX_SHARE:.0%}"}
+        reason = Reason("close" if has_few else "unexplained", names=_listed(explaining), **data)
+        return ("close" if has_few else "drifted"), (reason,)
+    if any(map(_may_matter, differing)):
+        return "drifted", ()
+    if unknown := [name for name in after if name not in before and _may_matter(name)]:
+        return "drifted", (Reason("passport_unknown", names=_listed(unknown)),)
+    return "altered", (Reason("same_passport"),)
+
+
+def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
+    """Return the differences of two passports, in the order of the fields."""
+    if then == Passport():
+        return (Reason("passport_missing"),)
+    before, after = _flat(then), _flat_now(now)
+    return tuple(
+        Reason("passport_field", name=_in_words(name), then=value, now=after.get(name, "unknown"))
+        for name, value in before.items()
+        if after.get(name) != value
     )
-    return brighter
+
+
+def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str], ...]:
+    """Return the names and values of fields in which the second passport differs."""
+    old = _flat(before)
+    return tuple(
+        (_in_words(name), value) for name, value in _flat(after).items() if old.get(name) != value
+    )
+
+
+def _rounds(name: str) -> bool:
+    return name in _ROUNDING or _field_of(name) in _ROUNDING
+
+
+def _may_matter(name: str) -> bool:
+    return _rounds(name) or _field_of(name) in _UNKNOWN_EFFECT
+
+
+def _flat_now(passport: Passport) -> dict[str, str]:
+    """Return every field of a passport of this release, with defaults."""
+    return _flat(Passport(**passport.model_dump()))
+
+
+def _flat(passport: Passport) -> dict[str, str]:
+    """Return every set field as a text, those of dictionaries by `name.key`.
+
+    A field that an older release did not have is left out; missing instruction limits mean none.
+    """
+    flat: dict[str, str] = {}
+    known = passport.model_fields_set
+    for name, value in passport.model_dump(mode="json").items():
+        if name == "instruction_limits":
+            limits = dict.fromkeys(processor.LIMIT_NAMES, "not set") if name in known else {}
+            flat |= {f"{name}.{key}": str(item) for key, item in sorted((limits | value).items())}
+        elif isinstance(value, dict):
+            flat |= {f"{name}.{key}": str(item) for key, item in sorted(value.items())}
+        elif name in known and (isinstance(value, bool) or value not in ("", 0, None)):
+            flat[name] = str(value)
+    return flat
+
+
+def _field_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(map(_in_words, names)))
+
+
+def _in_words(name: str) -> str:
+    field_name, _, key = name.partition(".")
+    words = _FIELD_NAMES.get(field_name, field_name)
+    return f"{words} {key.replace('_', ' ')}" if key else words

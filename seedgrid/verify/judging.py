@@ -19,8 +19,14 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Outcome
 from seedgrid.storage import starts
 from seedgrid.verify.claim import Claim
-from seedgrid.verify.comparison import Comparison, compare_pixels, figures_of
-from seedgrid.verify.reasons import Reason, explain, passport_differences
+from seedgrid.verify.comparison import (
+    Comparison,
+    Reason,
+    compare_pixels,
+    explain,
+    figures_of,
+    passport_differences,
+)
 
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -35,13 +41,13 @@ Doubt = Literal["", "lock_broken", "not_repeatable"]
 class Verdict:
     """The verdict on a claim."""
 
-    name: str  # The claim's name
-    verdict: Word  # See the module's docstring
+    name: str
+    verdict: Word
     comparison: Comparison | None = None  # None if there is nothing to compare
-    reasons: tuple[Reason, ...] = ()  # Differences of the passports first
-    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # The new pixels
-    passport: Passport | None = field(default=None, repr=False)  # Of the new pixels
-    confirms: bool = False  # Every bit is equal, under the same passport
+    reasons: tuple[Reason, ...] = ()  # differences of the passports first
+    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # the new ones
+    passport: Passport | None = field(default=None, repr=False)  # of the new pixels
+    confirms: bool = False  # whether every bit is equal, under the same passport
 
     @property
     def holds(self) -> bool:
@@ -62,13 +68,12 @@ class Verdict:
 class Painted:
     """The result of one batch."""
 
-    pictures: tuple[Outcome, ...]  # One for each claim, or its error
+    pictures: tuple[Outcome, ...]  # one for each claim, or its error
     passport: Passport
-    reasons: tuple[Reason, ...]  # Settings that were restored from the passport
+    reasons: tuple[Reason, ...]  # settings that were restored from the passport
     is_fragile: bool
-    doubt: Doubt = ""  # See `Doubt`
-    # The parents of pictures with a region, by recipe id
-    parents: Mapping[str, Pixels] = field(default_factory=dict)
+    doubt: Doubt = ""
+    parents: Mapping[str, Pixels]  # the parents of pictures with a region, by recipe id
 
 
 def impossible(name: str, error: SeedGridError, claim: Claim | None = None) -> Verdict:
@@ -137,33 +142,32 @@ def _word(
 
 def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reason, ...]:
     """Name what contradicts itself in the file."""
-    found = []
+    reasons = []
     if claim.is_altered:
-        found.append(Reason("digest" if comparison.is_identical else "altered"))
+        reasons.append(Reason("digest" if comparison.is_identical else "altered"))
         if pixels_sha256(pixels) == claim.pixels_sha256:
-            found.append(Reason("altered_but_reproduces"))
+            reasons.append(Reason("altered_but_reproduces"))
     if not claim.has_own_form:
-        found.append(Reason("form"))
-    found += [Reason("own_text", key=key) for key in claim.altered_texts]
-    return tuple(found)
+        reasons.append(Reason("form"))
+    reasons += [Reason("own_text", key=key) for key in claim.altered_texts]
+    return tuple(reasons)
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
     """Name what cannot be verified: typed words, an enlarged picture's words, other chunks."""
-    recipe, found = claim.recipe, []
+    recipe, reasons = claim.recipe, []
     if recipe.upscaler is not None:
-        found.append(Reason("enlarged_unverified"))
+        reasons.append(Reason("enlarged_unverified"))
     elif recipe.typed_prompt:
-        found.append(Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt))
+        reasons.append(Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt))
     if claim.unverified:
         more = len(claim.unverified) - _MAX_NAMES
         names = [*claim.unverified[:_MAX_NAMES], *([f"+{more}"] if more > 0 else [])]
-        found.append(Reason("others_unverified", names=", ".join(names)))
-    return tuple(found)
+        reasons.append(Reason("others_unverified", names=", ".join(names)))
+    return tuple(reasons)
 
 
 def _where(comparison: Comparison | None) -> Sequence[Reason]:
     if comparison is None or comparison.where is None:
         return ()
-    where = asdict(comparison.where)
-    return (Reason("where", pixels=comparison.differing_pixels, **where),)
+    return (Reason("where", pixels=comparison.differing_pixels, **asdict(comparison.where)),)

@@ -1,6 +1,9 @@
 """Paints pictures again under their passports and compares. Pictures of one grid share a batch.
 
 It uses the backend, so it runs on the backend's thread.
+
+    verdicts = verify([read_claim(Path("fox.png"))], backend)
+    verdicts[0].verdict    # "identical"
 """
 
 import logging
@@ -24,11 +27,10 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch, placement_of
 from seedgrid.verify.claim import Claim, read_claim
+from seedgrid.verify.comparison import Reason, passport_changes
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
-from seedgrid.verify.reasons import Reason, passport_changes
 
-_THREADS_A_CORE: Final = 16
-"""A chosen limit of threads that are restored from a passport."""
+_THREADS_A_CORE: Final = 16  # a chosen limit of threads that are restored from a passport
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +52,8 @@ def verify(
     verdicts: dict[int, Verdict] = {}
     for places in batches(claims):
         batch = [claims[place] for place in places]
-        found = _verify_batch(batch, backend, watch or Unwatched(), device)
-        verdicts |= zip(places, found, strict=True)
+        judged = _verify_batch(batch, backend, watch or Unwatched(), device)
+        verdicts |= zip(places, judged, strict=True)
     return tuple(verdicts[place] for place in range(len(claims)))
 
 
@@ -72,18 +74,21 @@ def batches(claims: Sequence[Claim]) -> list[list[int]]:
     groups: dict[tuple[str, str], list[int]] = {}
     for place, claim in enumerate(claims):
         groups.setdefault((claim.recipe.batch_key, claim.passport.digest), []).append(place)
-    found = []
+    parts: list[list[int]] = []
     for places in groups.values():
         width = claims[places[0]].recipe.lock_width
-        found += [places[start : start + width] for start in range(0, len(places), width)]
-    return found
+        parts += [places[start : start + width] for start in range(0, len(places), width)]
+    return parts
 
 
 def _verify_batch(
     batch: Sequence[Claim], backend: Backend, watch: Watch, device: str | None
 ) -> list[Verdict]:
     try:
-        placement = _with_bearable_threads(placement_of(batch[0].passport, device=device))
+        placement = placement_of(batch[0].passport, device=device)
+        # A file can claim any number; an excessive one is reported as a difference.
+        if (placement.threads or 0) > _THREADS_A_CORE * (os.cpu_count() or 1):
+            placement = replace(placement, threads=None)
         painted = _paint(batch, backend, placement, watch)
         if not _all_reproduce(batch, painted):
             painted = _with_doubt(painted, batch[0].recipe, backend, placement, watch)
@@ -97,15 +102,6 @@ def _verify_batch(
         if not isinstance(error, SeedGridError):
             logger.exception("a picture could not be verified")
         return [impossible(batch[0].name, as_ours(error), batch[0])]
-
-
-def _with_bearable_threads(placement: Placement) -> Placement:
-    """Return a placement without an excessive number of threads, which a file can claim.
-
-    The number is then reported as a difference.
-    """
-    most = _THREADS_A_CORE * (os.cpu_count() or 1)
-    return replace(placement, threads=None) if (placement.threads or 0) > most else placement
 
 
 def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
@@ -130,14 +126,14 @@ def _paint_parents(
     recipes: Sequence[Recipe], backend: Backend, placement: Placement, watch: Watch
 ) -> dict[str, Pixels]:
     """Paint the parents of pictures with a region; the backend caches them."""
-    found: dict[str, Pixels] = {}
+    painted: dict[str, Pixels] = {}
     parents = {each.parent.id: each.parent for each in recipes if each.parent and each.mask}
     for recipe_id, parent in parents.items():
         backend.prepare(parent, placement)
         (picture,) = backend.paint([parent], placement, watch)
         if not isinstance(picture, RunError):
-            found[recipe_id] = picture
-    return found
+            painted[recipe_id] = picture
+    return painted
 
 
 def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
@@ -180,7 +176,5 @@ def _restored(
 def _is_fragile(backend: Backend, recipe: Recipe) -> bool:
     try:
         return backend.card(recipe.model.id).fragile
-    except (
-        ModelError
-    ):  # Another model of that name was read since; this one has painted, so it is here.
+    except ModelError:  # Another model of that name was read since.
         return False

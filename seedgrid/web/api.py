@@ -32,7 +32,7 @@ from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english
 from seedgrid.studio import RunOptions, check_starts
-from seedgrid.verify import read_claim
+from seedgrid.verify.claim import read_claim
 from seedgrid.web.server.calls import lies_in
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of

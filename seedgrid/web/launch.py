@@ -42,7 +42,7 @@ with large_import(), without_stubs():
     from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
     from seedgrid.diffusion.deferred import DeferredBackend, InstalledBackend
     from seedgrid.engine import Bounds
-    from seedgrid.formats import signing
+    from seedgrid.formats.own_texts import check_signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.server.app import Site, make_server
@@ -267,7 +267,7 @@ def _spread(installed: Backend, cluster: str) -> ManyPainters:
 def _make_studio(
     model: str | None, library: str | Path | None, backend: Backend | ManyPainters
 ) -> Studio:
-    signing.check()
+    check_signing()
     bounds = Bounds(
         queue_s=number("SEEDGRID_MAX_QUEUE_S"),
         run_s=number("SEEDGRID_MAX_RUN_S"),

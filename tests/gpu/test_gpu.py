@@ -31,8 +31,8 @@ from seedgrid.diffusion import environment as switches
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models.schedulers import TABLE
-from seedgrid.verify import verify
 from seedgrid.verify.claim import claim_of
+from seedgrid.verify.verifying import verify
 
 # SDXL's pipeline calls it itself where its VAE is too wide for float16.
 pytestmark = pytest.mark.filterwarnings("ignore:.*`upcast_vae` is deprecated:FutureWarning")

@@ -14,8 +14,7 @@ from typing import Final
 
 from seedgrid.core.errors import Notice, PictureError
 from seedgrid.core.way import MAX_HOLD, MIN_STEPS
-from seedgrid.formats.importers.found import Found
-from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
+from seedgrid.formats.importers.foreign import ForeignSettings
 
 # Every repetition is bounded: matching takes linear time.
 _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
@@ -32,30 +31,28 @@ _MAX_LINE: Final = 100_000
 _MAX_TEXT: Final = 256 * 1024
 _SECOND_PASS: Final = ("Hires", "Second pass")
 _EXTRAS: Final = (
-    "Clip skip",
-    "ENSD",
-    "VAE",
-    "Refiner",
-    "Prompt2",
-    "Token merging ratio",
-    "Tiling",
-    "Face restoration",
-    "Style Selector Style",
-    "TI hashes",
-    "Hypernet",
-    "NGMS",
-    "Seed resize from",
-    "RP Active",
-    "FreeU",
-    "ADM Guidance",
-    "Eta",
-    "ADetailer model",
-    "Sharpness",
-    "Dynamic thresholding enabled",
+    *("Clip skip", "ENSD", "VAE", "Refiner", "Prompt2", "Token merging ratio", "Tiling"),
+    *("Face restoration", "Style Selector Style", "TI hashes", "Hypernet", "NGMS"),
+    *("Seed resize from", "RP Active", "FreeU", "ADM Guidance", "Eta", "ADetailer model"),
+    *("Sharpness", "Dynamic thresholding enabled"),
 )
+_AUTOMATIC_SCHEDULES: Final = {
+    "dpm++ 2m": "Karras",
+    "dpm++ sde": "Karras",
+    "dpm++ 2m sde": "Exponential",
+    "dpm++ 2m sde heun": "Exponential",
+    "dpm++ 2s a": "Karras",
+    "dpm++ 3m sde": "Exponential",
+    "dpm2": "Karras",
+    "dpm2 a": "Karras",
+}
+"""The schedules that "Automatic" means in AUTOMATIC1111 1.9 and newer.
+
+Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/sd_samplers_kdiffusion.py
+"""
 
 
-def read(texts: Mapping[str, str]) -> Found | None:
+def read(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read the settings, or return None if they are not in this format.
 
     Raises:
@@ -74,15 +71,16 @@ def read(texts: Mapping[str, str]) -> Found | None:
     loras = tuple(match[1] for match in _NETWORK.finditer(prompt))
     prompt = _NETWORK.sub("", prompt).strip() if loras else prompt
     prompt, hold_notice = _before_change(prompt, settings.get("Steps", ""))
-    size = _first_size(settings)
+    # Before version 1, `Size` was that of the second pass.
+    size = settings.get("First pass size", "0x0")
+    size = settings.get("Size", "") if size == "0x0" else size
     width, _, height = size.partition("x")
     tool = _tool(settings)
-    has_second_pass = settings.get("Size", "") != size or any(
-        name.startswith(_SECOND_PASS) for name in settings
-    )
+    is_named = any(name.startswith(_SECOND_PASS) for name in settings)
+    has_second_pass = is_named or settings.get("Size", "") != size
     words = () if tool == "SeedGrid" else (prompt, negative)  # Its recipe is read instead.
     has_editing = any(map(_BEYOND.search, words))
-    return Found(
+    return ForeignSettings(
         tool=tool,
         prompt=prompt,
         negative_prompt=negative,
@@ -99,7 +97,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         is_cpu_noise=settings.get("RNG") == "CPU" or tool == "ComfyUI",
         extras=_extras(settings),
         lora_tags=tags,
-        loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
+        loras=(*loras, *_lora_names(settings)),
         weights=tool != "ComfyUI" and not has_editing and any(map(_WEIGHT.search, words)),
         has_other_weights=has_editing,
         has_second_pass=has_second_pass,
@@ -141,18 +139,13 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
 
 
 def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
-    """Return the prompt of the first steps, and a notice that suggests `hold` for the other.
-
-    A number with a point, or below 1, is a share of the steps, rounded down.
-
-    Source:
-        https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/prompt_parser.py
-    """
+    """Return the prompt of the first steps, and a notice that suggests `hold` for the other."""
     changing = _CHANGING.fullmatch(prompt)
     num_steps = int(steps) if re.fullmatch(r"\d{1,4}", steps, re.ASCII) else 0
     if changing is None or num_steps < MIN_STEPS:
         return prompt, ()
     before, after, when = changing[1].strip(), changing[2].strip(), float(changing[3])
+    # A share of the steps is rounded down (modules/prompt_parser.py of AUTOMATIC1111).
     is_share = "." in changing[3] or when < 1
     hold = int(when * num_steps if is_share else when) / num_steps
     if not 0 < hold <= MAX_HOLD or not before:
@@ -160,21 +153,11 @@ def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
     return before, (Notice("import_hold", words=after, hold=f"{hold:.3g}"),)
 
 
-def _hashed_names(text: str) -> tuple[str, ...]:
-    """Read names from `name: hash, name: hash`."""
-    return tuple(part.partition(":")[0].strip() for part in text.split(",") if ":" in part)
-
-
-def _networks(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Read the names of SD.Next's `LoRA networks`."""
-    names = re.split(r"[;\s]+", settings.get("LoRA networks", "").strip())
-    return tuple(name for name in names if name)
-
-
-def _first_size(settings: Mapping[str, str]) -> str:
-    """Return the size of the first pass; before version 1, `Size` was the second's."""
-    first = settings.get("First pass size", "0x0")
-    return settings.get("Size", "") if first == "0x0" else first
+def _lora_names(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Read names from `name: hash, name: hash`, and from SD.Next's `LoRA networks`."""
+    hashes = settings.get("Lora hashes", "").split(",")
+    names = [part.partition(":")[0].strip() for part in hashes if ":" in part]
+    return (*names, *filter(None, re.split(r"[;\s]+", settings.get("LoRA networks", "").strip())))
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:
@@ -184,7 +167,7 @@ def _first(settings: Mapping[str, str], *names: str) -> str | None:
 def _schedule(settings: Mapping[str, str]) -> str:
     schedule = _first(settings, "Schedule type", "Scheduler", "Sampler sigma") or ""
     if schedule.casefold() == "automatic":
-        return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
+        return _AUTOMATIC_SCHEDULES.get(settings.get("Sampler", "").casefold(), "")
     return schedule
 
 

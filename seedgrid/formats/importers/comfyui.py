@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seedgrid.core.errors import Notice, PictureError
-from seedgrid.formats.importers.found import Found, as_dict, as_text, read_object
+from seedgrid.formats.importers.foreign import ForeignSettings, as_dict, as_text, read_object
 
-_MAX_NODES: Final = 1000
-"""Nodes of a graph; published ones have some hundreds."""
+_MAX_NODES: Final = 1000  # nodes of a graph; published ones have some hundreds
 _MAX_KIND: Final = 200
-_NEAR: Final = 16
-"""How many nodes behind an input are searched for a value."""
+_NEAR: Final = 16  # how many nodes behind an input are searched for a value
 _WORDS: Final = (
     *("populated_text", "text", "text_g", "text_l", "clip_l", "t5xxl"),
     *("prompt", "string", "value"),
@@ -39,7 +37,7 @@ Node = dict[str, Any]
 """As in the file: `class_type`, and `inputs`, each a value or `[id of a node, output]`."""
 
 
-def read(texts: Mapping[str, str]) -> Found | None:
+def read(texts: Mapping[str, str]) -> ForeignSettings | None:
     """Read the settings, or return None when ComfyUI did not write this picture.
 
     Raises:
@@ -55,7 +53,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         for name, value in list(read_object(texts["prompt"]).items())[:_MAX_NODES]
         if as_text(as_dict(value).get("class_type")) and isinstance(value.get("inputs"), dict)
     }
-    return _Reader(nodes).found()
+    return _Reader(nodes).settings()
 
 
 class _Reader:
@@ -64,7 +62,7 @@ class _Reader:
     def __init__(self, nodes: dict[str, Node]) -> None:
         self._nodes = nodes
 
-    def found(self) -> Found:
+    def settings(self) -> ForeignSettings:
         saved = self._behind(*self._ends())
         samplers = [node for node in saved if _is_sampler(node)]
         if not samplers:
@@ -81,7 +79,7 @@ class _Reader:
         negative = self._words(guider, "negative")
         flux = [node for node in self._input(guider, "conditioning") if "Flux" in _kind(node)]
         kinds = " ".join(map(_kind, saved))
-        return Found(
+        return ForeignSettings(
             tool="ComfyUI",
             prompt=words,
             negative_prompt=negative,
@@ -155,8 +153,8 @@ class _Reader:
             if "ZeroOut" in _kind(each):
                 return ""
             texts = (as_text(self._value([each], name)).strip() for name in _WORDS)
-            if found := list(dict.fromkeys(filter(None, texts))):
-                return ", ".join(found)
+            if words := list(dict.fromkeys(filter(None, texts))):
+                return ", ".join(words)
         return as_text(value).strip()
 
     def _value(self, nodes: Sequence[Node], *names: str) -> object:

@@ -1,6 +1,6 @@
 """Turns another tool's picture into a request, and names what cannot be imported.
 
-The readers, one file for each tool, return `Found`, unchecked; `to_imported` checks every value and
+The readers of the tools return `ForeignSettings`, unchecked; `to_imported` checks every value and
 turns each one that does not fit into a notice. `fit` does the same for one model.
 
     read_foreign(Path("00012-1234.png")).request.prompt
@@ -22,21 +22,64 @@ from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SHARES, NoiseShare
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
 from seedgrid.formats import exif, png
-from seedgrid.formats.importers import a1111, comfyui, fooocus, invokeai, novelai, swarmui
-from seedgrid.formats.importers.found import Found
-from seedgrid.formats.importers.samplers import OUR_NAMES
+from seedgrid.formats.importers import a1111, comfyui, json_tools
+from seedgrid.formats.importers.foreign import ForeignSettings
 from seedgrid.storage.unpacking import is_photo
 
-_READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
-    invokeai.read,
-    swarmui.read,
-    fooocus.read,
+_READERS: Final[tuple[Callable[[Mapping[str, str]], ForeignSettings | None], ...]] = (
+    json_tools.read_invokeai,
+    json_tools.read_swarmui,
+    json_tools.read_fooocus,
     a1111.read,
-    novelai.read,
+    json_tools.read_novelai,
     comfyui.read,
 )
 _SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata", "sd-metadata", "Dream")
 """The keys of texts with these tools' settings."""
+
+# A sampler without an equal is not in this table: its import has a notice.
+_ALIKE: Final[dict[str, tuple[str, ...]]] = {
+    "DDIM": ("ddim", "ddim_v3", "k_ddim", "ddim trailing"),
+    "DDPM": ("ddpm",),
+    "PNDM": ("pndm", "plms", "k_plms"),
+    "Euler": ("euler", "k_euler", "sample_euler"),
+    "Euler a": ("euler a", "euler_a", "euler_ancestral", "k_euler_ancestral", "k_euler_a"),
+    "Heun": ("heun", "k_heun"),
+    "DPM2": ("dpm2", "dpm_2", "k_dpm_2", "kdpm_2"),
+    "DPM2 a": ("dpm2 a", "dpm_2_ancestral", "k_dpm_2_ancestral", "kdpm_2_a", "k_dpm_2_a"),
+    "DPM++ 2M": ("dpm++ 2m", "dpmpp_2m", "k_dpmpp_2m", "k_dpmpp_2"),
+    "DPM++ 2M Karras": ("dpm++ 2m karras", "dpmpp_2m karras", "dpmpp_2m_k", "k_dpmpp_2m karras"),
+    "DPM++ 2M SDE": ("dpm++ 2m sde", "dpmpp_2m_sde", "dpmpp_2m_sde_gpu", "k_dpmpp_2m_sde"),
+    "DPM++ 2M SDE Karras": (
+        "dpm++ 2m sde karras",
+        "dpmpp_2m_sde karras",
+        "dpmpp_2m_sde_gpu karras",
+        "dpmpp_2m_sde_k",
+        "k_dpmpp_2m_sde karras",
+    ),
+    "DPM++ SDE": ("dpm++ sde", "dpmpp_sde", "dpmpp_sde_gpu", "k_dpmpp_sde"),
+    "DPM++ SDE Karras": (
+        "dpm++ sde karras",
+        "dpmpp_sde karras",
+        "dpmpp_sde_gpu karras",
+        "dpmpp_sde_k",
+        "k_dpmpp_sde karras",
+    ),
+    "DEIS": ("deis",),
+    "UniPC": ("unipc", "uni_pc", "uni_pc_bh2", "unipc trailing"),
+    "LCM": ("lcm",),
+    "Flow Euler": ("flow euler", "euler flowmatch", "flowmatch euler"),
+}
+
+_PLAIN_SCHEDULES: Final = ("", "normal", "uniform", "native", "default")
+
+OUR_NAMES: Final[dict[str, str]] = {
+    f"{name} {schedule}".strip(): ours
+    for ours, names in _ALIKE.items()
+    for name in names
+    for schedule in _PLAIN_SCHEDULES
+}
+"""SeedGrid's name by another tool's, in lower case, with its schedule of noise levels after it."""
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -49,10 +92,10 @@ class Imported:
     """A request from another tool's picture."""
 
     tool: str
-    request: Request  # Settings that the file lacks are left open
-    reasons: tuple[Notice, ...] = ()  # What cannot be imported, one notice each
-    loras: tuple[str, ...] = ()  # Names of low-rank adaptations
-    lora_tags: tuple[tuple[str, str], ...] = ()  # Names and scales of LoRAs in the prompt
+    request: Request  # settings that the file lacks are None
+    reasons: tuple[Notice, ...] = ()  # what cannot be imported, one notice each
+    loras: tuple[str, ...] = ()
+    lora_tags: tuple[tuple[str, str], ...] = ()  # names and scales in the prompt
 
     @property
     def notice(self) -> Notice:
@@ -71,43 +114,41 @@ def read_foreign(source: png.Source) -> Imported:
             longer than 256 KB.
     """
     data = png.read_bytes(source)
-    texts: Mapping[str, str | None] = (
-        exif.read_texts(data) if is_photo(data) else png.read_texts(data)
-    )
+    read_texts: Callable[[bytes], Mapping[str, str | None]]
+    read_texts = exif.read_texts if is_photo(data) else png.read_texts
+    texts = read_texts(data)
     for key in _SETTINGS:
         if key in texts and texts[key] is None:
             raise PictureError("picture_text", value=key)
     plain = {key: text or "" for key, text in texts.items()}
     for read in _READERS:
-        found = read(plain)
-        if found is not None:
-            return to_imported(found)
+        parsed = read(plain)
+        if parsed is not None:
+            return to_imported(parsed)
     raise PictureError("picture_without_recipe")
 
 
-def to_imported(found: Found) -> Imported:
+def to_imported(parsed: ForeignSettings) -> Imported:
     """Check a reader's result and turn it into a request."""
-    checker = _Checker(found)
-    seeds = checker.seeds()
+    checker = _Checker(parsed)
     request = Request(
-        prompt=checker.text(found.prompt),
-        negative_prompt=checker.text(found.negative_prompt),
-        width=checker.whole(field("size"), found.width),
-        height=checker.whole(field("size"), found.height),
+        **checker.seeds(),
+        prompt=checker.text(parsed.prompt),
+        negative_prompt=checker.text(parsed.negative_prompt),
+        width=checker.whole(field("size"), parsed.width),
+        height=checker.whole(field("size"), parsed.height),
         **checker.numbers(),
         scheduler=checker.scheduler(),
         noise_mix=checker.noise_mix(),
-        weights=found.weights,
+        weights=parsed.weights,
     )
-    if seeds:
-        request = replace(request, seeds=seeds)
     checker.add_the_rest()
     return Imported(
-        tool=found.tool,
+        tool=parsed.tool,
         request=request,
         reasons=tuple(checker.reasons),
-        loras=found.loras,
-        lora_tags=found.lora_tags[:MAX_LORAS],
+        loras=parsed.loras,
+        lora_tags=parsed.lora_tags[:MAX_LORAS],
     )
 
 
@@ -139,21 +180,21 @@ def fit(imported: Imported, card: ModelCard) -> Imported:
 class _Checker:
     """Checks one value after the other, and keeps in `reasons` what cannot come along."""
 
-    def __init__(self, found: Found) -> None:
-        self._found = found
+    def __init__(self, parsed: ForeignSettings) -> None:
+        self._settings = parsed
         self.reasons: list[Notice] = []
 
-    def seeds(self) -> tuple[int, ...]:
-        seed = _whole(self._found.seed)
+    def seeds(self) -> dict[str, Any]:
+        seed = _whole(self._settings.seed)
         if seed is None or seed < 0:
             self.reasons.append(Notice("import_seed_missing"))
-            return ()
-        return (self._our_seed(seed),)
+            return {}
+        return {"seeds": (self._our_seed(seed),)}
 
     def noise_mix(self) -> tuple[NoiseShare, ...]:
         shares = []
-        for found_seed, found_weight in self._found.mix[:MAX_SHARES]:
-            seed, weight = _whole(found_seed), _decimal(found_weight)
+        for mixed_seed, mixed_weight in self._settings.mix[:MAX_SHARES]:
+            seed, weight = _whole(mixed_seed), _decimal(mixed_weight)
             if seed is not None and seed >= 0 and weight is not None and 0 < weight <= 1:
                 shares.append(NoiseShare(seed=self._our_seed(seed), weight=weight))
         return tuple(shares)
@@ -177,7 +218,7 @@ class _Checker:
         settings: dict[str, Any] = {}
         for row in FIELDS:
             if row.imported:
-                value = getattr(self._found, row.name)
+                value = getattr(self._settings, row.name)
                 is_whole = row.value_type is int
                 number = self.whole(row, value) if is_whole else self._fitted(row, _decimal(value))
                 settings |= row.filled(number)
@@ -197,7 +238,7 @@ class _Checker:
         return ours
 
     def scheduler(self) -> str | None:
-        sampler, schedule = _name(self._found.sampler), _name(self._found.schedule)
+        sampler, schedule = _name(self._settings.sampler), _name(self._settings.schedule)
         if sampler.casefold() in ("", "default", "none"):
             return None
         ours = OUR_NAMES.get(" ".join((sampler, schedule)).strip().casefold())
@@ -211,23 +252,18 @@ class _Checker:
         return ours
 
     def add_the_rest(self) -> None:
-        found = self._found
-        self.reasons += found.reasons
-        if found.begins_from_picture:
-            self.reasons.append(Notice("import_first_picture"))
-        if found.has_second_pass:
-            self.reasons.append(Notice("import_second_pass"))
-        if found.has_other_weights:
-            self.reasons.append(Notice("import_weights", tool=found.tool))
-        if found.loras:
-            self.reasons.append(Notice("import_loras", value=_listed(found.loras)))
-        if found.extras:
-            self.reasons.append(Notice("import_extras", value=_listed(found.extras)))
-        if found.model:
-            self.reasons.append(Notice("import_model", value=_name(found.model)))
-        if not found.is_cpu_noise:
-            self.reasons.append(Notice("import_noise", tool=found.tool))
-        self.reasons.append(Notice("import_arithmetic"))
+        parsed = self._settings
+        notices = (
+            (parsed.begins_from_picture, Notice("import_first_picture")),
+            (parsed.has_second_pass, Notice("import_second_pass")),
+            (parsed.has_other_weights, Notice("import_weights", tool=parsed.tool)),
+            (parsed.loras, Notice("import_loras", value=_listed(parsed.loras))),
+            (parsed.extras, Notice("import_extras", value=_listed(parsed.extras))),
+            (parsed.model, Notice("import_model", value=_name(parsed.model))),
+            (not parsed.is_cpu_noise, Notice("import_noise", tool=parsed.tool)),
+            (True, Notice("import_arithmetic")),
+        )
+        self.reasons += [*parsed.reasons, *(notice for holds, notice in notices if holds)]
 
 
 def _name(text: str) -> str:

@@ -8,7 +8,9 @@ from anyio import to_thread
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio, check_starts
-from seedgrid.verify import Claim, Reason, Verdict, difference_picture, figures_of, read_claim
+from seedgrid.verify.claim import Claim, read_claim
+from seedgrid.verify.comparison import Reason, difference_picture, figures_of
+from seedgrid.verify.judging import Verdict
 from seedgrid.web.serializers import stage
 from seedgrid.web.server.waiting import FileWork, StepWatch, steps_of
 from seedgrid.web.server.who import Address, Id, Kept

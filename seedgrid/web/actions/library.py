@@ -23,7 +23,7 @@ from seedgrid.core.request import Request
 from seedgrid.core.way import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
-from seedgrid.formats.work_text import WorkPicture
+from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in

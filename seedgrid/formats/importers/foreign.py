@@ -1,4 +1,4 @@
-"""Found: the result of a reader of another tool's format; and safe reading of JSON."""
+"""The settings that another tool wrote, unchecked; and safe reading of JSON."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from seedgrid.core.errors import Notice, PictureError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ForeignSettings:
     """A file's settings, unchecked; numbers have the names of their fields (core/fields.py)."""
 
     tool: str
@@ -19,21 +19,19 @@ class Found:
     height: object = None
     steps: object = None
     guidance: object = None
-    sampler: str = ""  # The tool's name for it
-    schedule: str = ""  # The tool's name for the noise schedule, `"karras"` for example
-    model: str = ""  # The tool's name for it
-    # Seeds whose noise was mixed in, in order, with their weights
-    mix: tuple[tuple[object, object], ...] = ()
-    is_cpu_noise: bool = False  # Whether the tool drew the first noise on the CPU, as SeedGrid does
-    extras: tuple[str, ...] = ()  # Settings that SeedGrid does not have, by the tool's names
-    loras: tuple[str, ...] = ()  # Names of low-rank adaptations
-    lora_tags: tuple[tuple[str, str], ...] = ()  # Names and scales of LoRAs in the prompt
-    weights: bool = False  # Whether the prompt has weights that SeedGrid understands
-    # Whether it has weights or edits that SeedGrid does not understand
-    has_other_weights: bool = False
-    has_second_pass: bool = False  # Whether a second pass enlarged it
-    begins_from_picture: bool = False  # Whether it was made with image-to-image
-    reasons: tuple[Notice, ...] = ()  # Further notices
+    sampler: str = ""  # the tool's name for it
+    schedule: str = ""  # the tool's name for the noise schedule, `"karras"` for example
+    model: str = ""  # the tool's name for it
+    mix: tuple[tuple[object, object], ...] = ()  # seeds mixed into the noise, and their weights
+    is_cpu_noise: bool = False  # whether the first noise was drawn on the CPU, as SeedGrid does
+    extras: tuple[str, ...] = ()  # settings that SeedGrid does not have
+    loras: tuple[str, ...] = ()
+    lora_tags: tuple[tuple[str, str], ...] = ()  # names and scales in the prompt
+    weights: bool = False  # whether the prompt has weights that SeedGrid understands
+    has_other_weights: bool = False  # whether SeedGrid lacks some of its weights or edits
+    has_second_pass: bool = False  # whether a second pass enlarged it
+    begins_from_picture: bool = False  # whether it was made with image-to-image
+    reasons: tuple[Notice, ...] = ()
 
 
 def read_object(text: str) -> dict[str, Any]:
