@@ -23,7 +23,7 @@ from seedgrid.export.script import needs_model_path, quantiser_of, requirements,
 from seedgrid.formats.own_texts import described
 from seedgrid.models import registry
 from seedgrid.models.loras import LORAS
-from seedgrid.models.shelf import BUNDLED, UPSCALERS
+from seedgrid.models.shelf import BUNDLED, UPSCALERS, needs_spandrel
 from seedgrid.storage.files import open_atomically
 
 _DATE: Final = (2026, 1, 1, 0, 0, 0)
