@@ -20,8 +20,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 
 _OF_STUDIO: Final = ("model", "start")
-Value = Any
-"""What an option holds; each field has its own type."""
+Value = Any  # What an option holds; each field has its own type
 
 Command = TypeVar("Command", bound=Callable[..., None])
 

@@ -27,8 +27,7 @@ _LOCKS: Final = {
 """What a line of JSON says of the lock, by the notice that there is."""
 _PORTABLE: Final = "same on every machine"
 """What it says of a portable picture, which no neighbour reaches by definition."""
-_ALONE: Final = "made alone"
-"""What it says of a picture that a network enlarged, one at a time."""
+_ALONE: Final = "made alone"  # What it says of a picture that a network enlarged, one at a time
 
 
 @options.with_fields()

@@ -18,8 +18,7 @@ from seedgrid.locales import locales
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
 _HANDED_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
-_STOPPED: Final = 130
-"""What Typer makes of an interrupt, whichever signal it was."""
+_STOPPED: Final = 130  # What Typer makes of an interrupt, whichever signal it was
 
 app = typer.Typer(
     name="seedgrid",

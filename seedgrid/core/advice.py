@@ -27,8 +27,7 @@ _SUBJECTS: Final = "subjects"
 _NAMED: Final = 10
 _FAR: Final = (0.7, 1.6)
 """Ratio of the mean side to the model's own; outside of it pictures repeat or fall apart."""
-_LONG: Final = 2.5
-"""Times as long as wide."""
+_LONG: Final = 2.5  # Times as long as wide
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")
 """Brackets, and numbers that close them."""
 _LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")

@@ -163,8 +163,7 @@ class Vocabulary:
         return word in self.known or word in _SMALL or word.isdecimal()
 
 
-RATIOS: Final = ((1, 1), (3, 2), (2, 3), (16, 9), (9, 16))
-"""Width to height."""
+RATIOS: Final = ((1, 1), (3, 2), (2, 3), (16, 9), (9, 16))  # Width to height
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,8 +33,7 @@ from seedgrid.core.recipe import (
 from seedgrid.core.seeds import format_seeds, parse_seeds
 from seedgrid.core.text import write_decimal
 
-AUTO: Final = "auto"
-"""The first entry of a list: as the model's card says."""
+AUTO: Final = "auto"  # The first entry of a list: as the model's card says
 
 
 def _auto_is_open(text: str) -> str | None:
@@ -323,8 +322,7 @@ def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type 
     return own if own in (bool, int, float) else str
 
 
-FIELDS: Final = tuple(_declared())
-"""In the order of the page."""
+FIELDS: Final = tuple(_declared())  # In the order of the page
 
 ON_PAGE: Final = tuple(row for row in FIELDS if row.widget)
 OPTIONS: Final = tuple(row for row in FIELDS if row.help)

@@ -25,8 +25,7 @@ SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
 """Less keeps more of the enlarged picture, more paints more detail of its own."""
 
-_SHARE: Final = 0.5
-"""Share of the free memory; a final that needs more is decoded in tiles."""
+_SHARE: Final = 0.5  # Share of the free memory; a final that needs more is decoded in tiles
 
 
 def finals(

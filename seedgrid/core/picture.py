@@ -27,8 +27,7 @@ from seedgrid.core.text import one_line
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Pixels = NDArray[np.uint8]
-"""RGB, shape (height, width, 3), uint8."""
+Pixels = NDArray[np.uint8]  # RGB, shape (height, width, 3), uint8
 
 PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 

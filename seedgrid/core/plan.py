@@ -19,8 +19,7 @@ from seedgrid.core.way import held_share
 _SETTINGS: Final = tuple(
     row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")
 )
-_LONGEST: Final = 200
-"""Characters of one setting in a caption."""
+_LONGEST: Final = 200  # Characters of one setting in a caption
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,8 +40,7 @@ class Interrupts:
         return 128 + (self.number or signal.SIGINT)
 
 
-_nested: list[Interrupts] = []
-"""Blocks inside one another agree which signal is the second."""
+_nested: list[Interrupts] = []  # Blocks inside one another agree which signal is the second
 
 
 def end_at_once() -> None:

@@ -235,15 +235,12 @@ def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
 MAX_WEIGHT: Final = 4.0
 
 _STEP: Final = 1.1
-_MAX_DEPTH: Final = 8
-"""Deeper brackets are read as text."""
-_MAX_NUMBER: Final = 24
-"""Characters; more than `_NUMBER` can find."""
+_MAX_DEPTH: Final = 8  # Deeper brackets are read as text
+_MAX_NUMBER: Final = 24  # Characters; more than `_NUMBER` can find
 _NUMBER: Final = re.compile(r":\s{0,4}+([+-]?\d{0,6}+(?:\.\d{0,6}+)?)\s{0,4}+\Z")
 _CLOSES: Final = {")": "(", "]": "["}
 
-Pieces = tuple[tuple[str, float], ...]
-"""Pieces of a prompt and their weights."""
+Pieces = tuple[tuple[str, float], ...]  # Pieces of a prompt and their weights
 
 
 def read_weights(prompt: str) -> Pieces:

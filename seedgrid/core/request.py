@@ -31,11 +31,9 @@ __all__ = [
     "start_settings",
 ]
 
-SUBTLE: Final = 0.1
-"""Weight of the other seed's noise in a subtle variation, on the sphere."""
+SUBTLE: Final = 0.1  # Weight of the other seed's noise in a subtle variation, on the sphere
 
-STRONG: Final = 0.4
-"""The same in a strong variation: about half as far as another seed's picture."""
+STRONG: Final = 0.4  # The same in a strong variation: about half as far as another seed's picture
 
 _OTHER_FORM: Final = {"model", "start", "strength"}
 """Attributes that a request and a recipe have in different forms."""

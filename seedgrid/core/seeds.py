@@ -17,12 +17,10 @@ from seedgrid.core.errors import InputError
 
 MAX_SEED: Final = 2**32 - 1
 MAX_SEEDS_AT_ONCE: Final = 256
-RANDOM: Final = "random"
-"""Typed for four new seeds; the recipes name them."""
+RANDOM: Final = "random"  # Typed for four new seeds; the recipes name them
 NUM_DRAWN: Final = 4
 
-MAX_CHARACTERS: Final = 10_000
-"""Of a list of seeds; 256 of them with commas take a third of it."""
+MAX_CHARACTERS: Final = 10_000  # Of a list of seeds; 256 of them with commas take a third of it
 
 # One seed or range, then the separator. Possessive quantifiers: the time is linear in the length.
 _ITEM: Final = re.compile(r"(-?\d{1,20})(?:\s*+[-–…]\s*+(\d{1,20}))?(\s*+(?:[,;]\s*+)?)")

@@ -15,8 +15,7 @@ from seedgrid.core.recipe import Recipe
 _GUESS_S: Final = 1e-6
 """Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
 _RUNS_ALL: Final = "LCM"
-_NEWEST: Final = 0.3
-"""Weight of a slower batch in the average: a machine is busy at times."""
+_NEWEST: Final = 0.3  # Weight of a slower batch in the average: a machine is busy at times
 
 _Key = tuple[str, str, int, int]
 _Rate = tuple[float, float]

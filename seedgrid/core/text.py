@@ -105,8 +105,7 @@ def library_release(version: str) -> str | None:
     return public if _RELEASE.fullmatch(public) else None
 
 
-MAX_WORDS: Final = 80
-"""Characters; no word is cut in two."""
+MAX_WORDS: Final = 80  # Characters; no word is cut in two
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _NO_WORDS: Final = "seedgrid"
 

@@ -35,16 +35,14 @@ from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, portable_settings, start_settings
 from seedgrid.core.way import MAX_HOLD, Region, steer
 
-CardOf = Callable[[str | None], ModelCard]
-"""Returns the card of a model by its name."""
+CardOf = Callable[[str | None], ModelCard]  # Returns the card of a model by its name
 
 _NAMED: Final = re.compile(r"([a-z]++)(\s*+[:=]\s*+|\s++)(?=\S)", re.IGNORECASE)
 _PART: Final = re.compile(r"\s*+[,;]\s*+")
 _HOLD: Final = Field("hold", value_type=float, high=MAX_HOLD, varies=NUMBER)
 """A variation's share of steps that are the parent's; a request has no such field."""
 _ROWS: Final = {row.name: row for row in (*FIELDS, _HOLD) if row.varies}
-_SHARES: Final = (0.5, 0.75, 1.5, 2)
-"""Factors for the parent's own value."""
+_SHARES: Final = (0.5, 0.75, 1.5, 2)  # Factors for the parent's own value
 _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
 

@@ -19,8 +19,7 @@ from seedgrid.core.recipe import (
 )
 
 MAX_HOLD: Final = 0.8
-MIN_STEPS: Final = 4
-"""With fewer steps there is no first part that decides the composition."""
+MIN_STEPS: Final = 4  # With fewer steps there is no first part that decides the composition
 
 FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
 """The attributes of a recipe that follows no parent."""

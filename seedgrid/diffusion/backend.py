@@ -18,14 +18,12 @@ Offload = Literal["none", "model", "group", "sequential"]
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
 """What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
 
-Outcome = Pixels | RunError
-"""A picture, RGB, shape (height, width, 3), uint8; or why there is none."""
+Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
 
 DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
 """Where a model can compute, in order of preference."""
 
-PreviewMaker = Callable[[], tuple[Pixels, ...]]
-"""Returns one small RGB picture a recipe, in order."""
+PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture a recipe, in order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,7 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
-_METHOD: Final = "7"
-"""Changes with the probe: reports of another way of probing are not used."""
+_METHOD: Final = "7"  # Changes with the probe: reports of another way of probing are not used
 
 
 class Check(Value):

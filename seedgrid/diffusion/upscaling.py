@@ -33,10 +33,8 @@ from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
 
 _COLOURS: Final = 3
-_SHRUNK: Final = 4
-"""Every so many pixels are shown in a preview."""
-_MAX_SCALE: Final = 8
-"""Of one network: at 64 a picture of 2048 pixels would take fifty gigabytes."""
+_SHRUNK: Final = 4  # Every so many pixels are shown in a preview
+_MAX_SCALE: Final = 8  # Of one network: at 64 a picture of 2048 pixels would take fifty gigabytes
 
 
 @dataclass(frozen=True, eq=False)

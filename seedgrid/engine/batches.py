@@ -19,12 +19,10 @@ from seedgrid.diffusion.backend import Offload, Placement
 from seedgrid.engine.known import Known, KnownPassports, Painted, known_of
 from seedgrid.engine.run import Run
 
-_MAX_LOSSES: Final = 3
-"""After so many workers were lost while they painted a batch, the run fails."""
+_MAX_LOSSES: Final = 3  # After so many workers were lost while they painted a batch, the run fails
 _OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group", "sequential")
 """Each needs less memory of the device than the one before."""
-LIVE: Final = "live"
-"""The kind of turn of live runs, which come behind all others."""
+LIVE: Final = "live"  # The kind of turn of live runs, which come behind all others
 
 Cells = tuple[int, ...]
 

@@ -27,10 +27,8 @@ from seedgrid.engine.worker import Patience, Shared, Worker
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
-_LIVE_S: Final = 1.5
-"""A live run need not wait for less of others' live work than this."""
-_SAVING_S: Final = 10.0
-"""How long closing waits for the disk."""
+_LIVE_S: Final = 1.5  # A live run need not wait for less of others' live work than this
+_SAVING_S: Final = 10.0  # How long closing waits for the disk
 
 Result = TypeVar("Result")
 

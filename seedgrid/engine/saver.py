@@ -19,8 +19,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.engine.known import Known
 from seedgrid.engine.run import Run
 
-_COPIED_TOGETHER: Final = 4
-"""So many remembered pictures are saved again, and announced, at a time."""
+_COPIED_TOGETHER: Final = 4  # So many remembered pictures are saved again, and announced, at a time
 
 _Call = tuple[Future[None], Callable[[], object]]
 

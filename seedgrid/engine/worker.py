@@ -29,8 +29,7 @@ from seedgrid.engine.saver import Saver
 
 logger = logging.getLogger(__name__)
 
-_LONG: Final = 10
-"""A task may be silent for so many times the estimate of its pictures."""
+_LONG: Final = 10  # A task may be silent for so many times the estimate of its pictures
 
 
 @dataclass(frozen=True, kw_only=True)

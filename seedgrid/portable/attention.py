@@ -17,8 +17,7 @@ from seedgrid.portable.threads import cuts, spread
 
 _SHARE_ANCHOR: Final = 24.0  # steps of 2**-19 for shares of attention, which are at most 1
 _SOFTMAX_ANCHOR: Final = 2.0  # steps of 2**-22
-_SCORES: Final = 1 << 18
-"""Scores computed at a time, if a row of them is not longer."""
+_SCORES: Final = 1 << 18  # Scores computed at a time, if a row of them is not longer
 
 
 def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:

@@ -37,8 +37,7 @@ from seedgrid.portable.windows import Maps, Windows, convolve
 _PIECE_BYTES: Final = 1 << 21
 """A thread multiplies rows of so many bytes of float64 at a time, about what its cache holds."""
 _MIN_PIECE_ROWS: Final = 64
-_MIN_PIECE_NUMBERS: Final = 1 << 16
-"""A thread looks for the largest of no fewer numbers than these."""
+_MIN_PIECE_NUMBERS: Final = 1 << 16  # A thread looks for the largest of no fewer numbers than these
 
 TRIES: Final = 2
 """Of each way; the quicker one counts, since the first may find caches and threads cold."""
@@ -79,8 +78,7 @@ class Trials:
             self._took.clear()
 
 
-TRIALS: Final = Trials()
-"""Of the whole process."""
+TRIALS: Final = Trials()  # Of the whole process
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

@@ -14,22 +14,19 @@ from typing import Final
 
 import torch
 
-MAX_TERMS: Final = 1 << 15
-"""How many products of two rounded numbers one float64 sum holds exactly."""
+MAX_TERMS: Final = 1 << 15  # How many products of two rounded numbers one float64 sum holds exactly
 
 SMALLEST: Final = 2.0**-100
 """Magnitudes below count as this one: no grid's step is a subnormal number."""
 
-STEP: Final = 2.0**-18
-"""Of a grid, times the power of two below its largest magnitude."""
+STEP: Final = 2.0**-18  # Of a grid, times the power of two below its largest magnitude
 
 _EXPONENT_BITS: Final = 0x7F800000
 _HALF_GRID: Final = 48.0
 _FINE_HALF_GRID: Final = 49152.0  # in float64: steps of 2**-37
 
 MAX_KEPT_BYTES: Final = 384 * 1024**2
-_LARGE: Final = 1 << 19
-"""Numbers in a matrix that is worth compacting."""
+_LARGE: Final = 1 << 19  # Numbers in a matrix that is worth compacting
 _BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
 
 
@@ -155,5 +152,4 @@ class WeightCache:
         self._num_bytes -= size
 
 
-CACHE: Final = WeightCache()
-"""Of the whole process; weights leave it with their parameter."""
+CACHE: Final = WeightCache()  # Of the whole process; weights leave it with their parameter

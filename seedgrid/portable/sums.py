@@ -14,8 +14,7 @@ import torch
 
 from seedgrid.portable.threads import cuts, spread
 
-_TERMS: Final = 1 << 19
-"""Numbers summed at a time; whole rows of them."""
+_TERMS: Final = 1 << 19  # Numbers summed at a time; whole rows of them
 
 
 def folded(terms: torch.Tensor) -> torch.Tensor:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from seedgrid.library import Library
 
-Seeds = str | int | Sequence[int]
-"""`"0-3"`, `7`, or `[7, 11, 42]`."""
+Seeds = str | int | Sequence[int]  # `"0-3"`, `7`, or `[7, 11, 42]`
 
 _ID_DIGITS: Final = frozenset("0123456789abcdef")
 

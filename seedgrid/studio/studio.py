@@ -70,10 +70,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STARTS: Final = "starts"
-"""The folder of a library with the start pictures and masks."""
-LISTS: Final = "styles"
-"""The folder of a library with the artist's word lists."""
+STARTS: Final = "starts"  # The folder of a library with the start pictures and masks
+LISTS: Final = "styles"  # The folder of a library with the artist's word lists
 _RUNS: Final = 1000
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4

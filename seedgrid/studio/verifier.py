@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from seedgrid.verify.claim import Claim
     from seedgrid.verify.judging import Verdict
 
-_BATCH: Final = 64
-"""Number of pictures that are verified together."""
+_BATCH: Final = 64  # Number of pictures that are verified together
 
 
 class Verifier:

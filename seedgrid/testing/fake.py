@@ -33,8 +33,7 @@ Noise = NDArray[np.float64]
 
 Generators = Callable[[Sequence[Recipe]], Sequence[np.random.Generator]]
 
-_FIELDS: Final = 8
-"""Number of fields along a side."""
+_FIELDS: Final = 8  # Number of fields along a side
 
 FAKE_CARD: Final = ModelCard(
     ref=ModelRef(id="fake", weights_sha256="0" * 64),

@@ -56,18 +56,14 @@ logger = logging.getLogger("seedgrid")
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
-_MAX_THREADS: Final = 400
-"""Maximum number of API calls in Gradio's queue, waiting ones included."""
-_NUM_SESSIONS: Final = 64
-"""Maximum number of API sessions that Gradio keeps."""
+_MAX_THREADS: Final = 400  # Maximum number of API calls in Gradio's queue, waiting ones included
+_NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
 _MCP_UNTIL: Final = 2
-_EXIT_LOST: Final = 70
-"""The exit code when the engine is lost: EX_SOFTWARE of sysexits.h."""
+_EXIT_LOST: Final = 70  # The exit code when the engine is lost: EX_SOFTWARE of sysexits.h
 _TELL_S: Final = 3.0
 """How long pages and `/healthz` say that the engine is lost, before the process ends."""
-_FILE_WORK_TOGETHER: Final = 64
-"""Maximum number of file tasks of all visitors together."""
+_FILE_WORK_TOGETHER: Final = 64  # Maximum number of file tasks of all visitors together
 
 
 def main(

@@ -26,12 +26,9 @@ from seedgrid.diffusion.backend import Backend
 
 logger = logging.getLogger(__name__)
 
-_LISTEN_S: Final = 0.5
-"""After so long without a message the listener is asked whether to go on."""
-_RETRY_S: Final = 30.0
-"""Between a failed request to the cluster and the next."""
-_THREADS: Final = 3
-"""Of a worker's process, for the methods `compute`, `stop` and `stay`."""
+_LISTEN_S: Final = 0.5  # After so long without a message the listener is asked whether to go on
+_RETRY_S: Final = 30.0  # Between a failed request to the cluster and the next
+_THREADS: Final = 3  # Of a worker's process, for the methods `compute`, `stop` and `stay`
 
 MakeBackend = Callable[[], Backend]
 OnJoin = Callable[[str, AwayBackend], None]

@@ -16,11 +16,9 @@ from seedgrid.diffusion.away.computing import Batch, Message, compute
 
 logger = logging.getLogger(__name__)
 
-_LOADING_S: Final = 30
-"""Loading a model, on top of what painting takes."""
+_LOADING_S: Final = 30  # Loading a model, on top of what painting takes
 _MARGIN: Final = 1.5
-_MAX_S: Final = 120
-"""What ZeroGPU lends at most to visitors who are not signed in."""
+_MAX_S: Final = 120  # What ZeroGPU lends at most to visitors who are not signed in
 
 
 def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001 (called alike)

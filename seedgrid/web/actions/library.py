@@ -68,8 +68,7 @@ class Query(Value):
 
 
 MAX_WORKS: Final = 200
-MAX_PICTURES: Final = 2000
-"""In one request; the page splits larger restores."""
+MAX_PICTURES: Final = 2000  # In one request; the page splits larger restores
 
 WorkIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_WORKS)]
 PictureIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_PICTURES)]

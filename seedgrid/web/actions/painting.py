@@ -37,12 +37,10 @@ from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
 from seedgrid.web.state.studio_view import offered
 
-NUM_LIVE: Final = 4
-"""How many pictures Live paints at most."""
+NUM_LIVE: Final = 4  # How many pictures Live paints at most
 _AT_ONCE_S: Final = 0.1
 """How long a click waits, in case the library has all pictures; a grid takes longer."""
-_NOISE_S: Final = 0.02
-"""How much longer it waits for the noise, to show it with the answer."""
+_NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
 
 
 class Handlers(Following):

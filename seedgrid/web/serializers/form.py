@@ -21,10 +21,8 @@ from seedgrid.core.request import Request, ask_again
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
-_ADVISED: Final = ("number", "choice")
-"""Widgets of settings for which a model has defaults."""
-NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
-"""So many fields for variations the page has."""
+_ADVISED: Final = ("number", "choice")  # Widgets of settings for which a model has defaults
+NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # So many fields for variations the page has
 
 
 def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)

@@ -25,11 +25,9 @@ from seedgrid.models.schedulers import names_like
 from seedgrid.storage.unpacking import unpacked
 
 Json = dict[str, Any]
-Change = tuple[Recipe, str]
-"""A recipe, and the change of its lineage."""
+Change = tuple[Recipe, str]  # A recipe, and the change of its lineage
 
-_SUBTLE_UP_TO: Final = 0.2
-"""Weights up to this are called subtle."""
+_SUBTLE_UP_TO: Final = 0.2  # Weights up to this are called subtle
 _LONGEST: Final = 60
 
 

@@ -29,8 +29,7 @@ MAX_BODY_BYTES: Final = 300_000
 MODEL_FILES: Final = "/seedgrid/models/file/"
 """Route of a model's file, of any size: the route checks the sender and the free disk."""
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
-LYING_S: Final = 3600.0
-"""Uploads, and copies for programs, are kept for so long."""
+LYING_S: Final = 3600.0  # Uploads, and copies for programs, are kept for so long
 _TIDY_S: Final = 60.0
 
 CALLS: Final = re.compile(

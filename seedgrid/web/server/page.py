@@ -25,8 +25,7 @@ from seedgrid.storage.files import assets_folder
 from seedgrid.web.server.guard import FOREVER, UNCACHED
 from seedgrid.web.texts import page_texts, words_of
 
-MAX_FILE_MB: Final = 64
-"""Limit of a dropped file; the page checks it before sending."""
+MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 """Sent as one file, `page.css`, in this order."""
 _KINDS: Final = {

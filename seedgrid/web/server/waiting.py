@@ -31,13 +31,10 @@ from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
 
 _LOOK_S: Final = 0.2
-NUM_THREADS: Final = 2
-"""So many large pictures may be in memory together."""
+NUM_THREADS: Final = 2  # So many large pictures may be in memory together
 WINDOW_S: Final = 600.0
-_LONG_S: Final = 0.2
-"""After work of so long, memory of large pictures is given back."""
-STALLED_S: Final = 60.0
-"""A client that reads nothing for so long is disconnected."""
+_LONG_S: Final = 0.2  # After work of so long, memory of large pictures is given back
+STALLED_S: Final = 60.0  # A client that reads nothing for so long is disconnected
 
 Result = TypeVar("Result")
 

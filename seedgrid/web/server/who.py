@@ -54,8 +54,7 @@ async def who(request: Request) -> Who:
     )
 
 
-Asks = Annotated[Who, Depends(who)]
-"""A parameter of a route: the sender."""
+Asks = Annotated[Who, Depends(who)]  # A parameter of a route: the sender
 
 
 async def _stands(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] = {}) -> object:  # noqa: B006 (never changed)

@@ -25,8 +25,7 @@ from seedgrid.storage.files import delete_aside, size_of
 from seedgrid.studio import Studio
 
 AWAY_S: Final = 6 * 3600.0
-_LEFT_ALONE_S: Final = 1800.0
-"""A library in use within so long is not deleted to make room."""
+_LEFT_ALONE_S: Final = 1800.0  # A library in use within so long is not deleted to make room
 
 
 class OneLibrary:
