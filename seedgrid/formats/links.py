@@ -21,11 +21,11 @@ from seedgrid.core.text import is_model_name, is_revision
 
 MAX_CHARACTERS: Final = 64_000
 
-_FORMS: Final[dict[type, tuple[str, str]]] = {
-    bool: ("yes", "it is yes, or it is not there"),
-    int: (r"\d{1,6}", "it is not a whole number"),
+_FORMS: Final[dict[type, tuple[re.Pattern[str], str]]] = {
+    bool: (re.compile("yes"), "it is yes, or it is not there"),
+    int: (re.compile(r"\d{1,6}", re.ASCII), "it is not a whole number"),
     # As many decimals as the smallest float has.
-    float: (r"\d{1,6}(?:\.\d{1,400})?", "it is not a number"),
+    float: (re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII), "it is not a number"),
 }
 """The pattern of each type's values, and why another value is refused."""
 
@@ -85,7 +85,7 @@ def _parsed(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its o
         return text
     if row.value_type in _FORMS:
         pattern, reason = _FORMS[row.value_type]
-        if not re.fullmatch(pattern, text, re.ASCII):
+        if not pattern.fullmatch(text):
             raise _invalid(row.name, text, reason)
         return row.value_type(text)
     return row.parse(text)

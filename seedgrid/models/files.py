@@ -100,8 +100,9 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     index = _read_json(index_file, folder)
     family = family_in(index, folder.name)
     components = components_of(index, folder.name, family)
+    _check_denoiser(components, folder.name, family)
     configs = _configs(folder, components)
-    _check_denoiser(components, configs, folder.name, family)
+    _check_paints_from_noise(configs, folder.name)
     if "guider" in family.components and "guider" not in components:
         # It is distilled: negative prompts have no effect.
         family = replace(family, has_negative_prompt=False)
@@ -233,10 +234,8 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
     return components
 
 
-def _check_denoiser(
-    components: dict[str, str], configs: Configs, model: str, family: Family
-) -> None:
-    """Refuse a denoiser of another class than the pipeline's source names, or for inpainting."""
+def _check_denoiser(components: dict[str, str], model: str, family: Family) -> None:
+    """Refuse a denoiser of another class than the pipeline's source names."""
     part = family.denoiser
     expected, class_name = family.components.get(part, ()), components.get(part)
     if class_name is None:
@@ -245,6 +244,10 @@ def _check_denoiser(
     if not any(each.endswith(class_name) for each in expected):
         data = {"family": family.pipeline, "found": class_name, "wanted": expected[-1]}
         raise ModelError("model_mixed", value=model, part=part, **data)
+
+
+def _check_paints_from_noise(configs: Configs, model: str) -> None:
+    """Refuse an inpainting denoiser, whose input also has a picture and a mask."""
     takes = configs.get("unet", {}).get("in_channels")
     latent = configs.get("vae", {}).get("latent_channels")
     if isinstance(takes, int) and isinstance(latent, int) and takes > latent:
