@@ -1,7 +1,7 @@
-"""Batches: the part of a run that is still to be painted, cut into locked batches.
+"""The rest of a run in locked batches.
 
-One painter or several take batches and give back those that they could not paint; the last one to
-leave a run ends it. Knows nothing of queues or of where painters are.
+Painters take batches and give back those that they could not paint; the last one to leave ends the
+run.
 """
 
 import threading
@@ -30,9 +30,8 @@ Cells = tuple[int, ...]
 class Batches:
     """The batches of a run that are still to be painted.
 
-    Attributes:
-        needs_painter: False if all of its pictures were known at the start.
-        misfits: Names of painters whose passport differs from that of the run's first batch.
+    `needs_painter` is False if all pictures were known at the start; `misfits` names painters whose
+    passport differs from that of the first batch.
     """
 
     def __init__(self, run: Run) -> None:
@@ -64,10 +63,7 @@ class Batches:
         return bool(self._ready)
 
     def recall(self, passports: KnownPassports, painted: Painted) -> list[Known]:
-        """Return pictures that need no painting; their cells are in no batch from now on.
-
-        Call it before any batch is taken. Only recipes whose passport is known are looked up.
-        """
+        """Remove and return pictures that need no painting; call it before any `take`."""
         cells_of: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
@@ -184,11 +180,7 @@ class Batches:
 
 
 def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
-    """Return a placement that needs less memory, and what to say of it; None if there is none.
-
-    First what changes no bit. Then what is recorded in the passport, so that verifying does the
-    same; decoding in tiles changes pictures the most.
-    """
+    """Return a placement of less memory and its notice, if any; fewest changed bits first."""
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]
         return replace(now, offload=offload), Notice("memory_offload", value=offload)

@@ -1,7 +1,7 @@
 """Worker: the thread of one painter. It takes batches and tasks from the queue, one at a time.
 
-On one machine there is one worker, and its thread alone touches torch; in a cluster each remote
-worker has one. Whatever goes wrong ends a run and never the thread. Knows nothing of files.
+On one machine its thread alone touches torch; in a cluster each remote worker has one. Whatever
+goes wrong ends a run and never the thread.
 """
 
 import logging
@@ -63,18 +63,10 @@ class Shared:
 
 
 class Worker:
-    """One painter and its thread.
+    """One painter and its thread, which alone calls `backend`, and closes it at the end.
 
-    Args:
-        backend: What paints; only this thread calls it, and closes it at the end.
-        shared: What all workers share.
-        on_lost: Called when it gave no sign of life for too long, or its thread died.
-        name: Its name among several.
-
-    Attributes:
-        gone: Set when the thread has ended.
-        is_over: Set it to end the thread after its present work.
-        work: Its present work.
+    `on_lost` is called if it gave no sign of life for too long, or its thread died; `name` is among
+    several. `gone` is set when the thread has ended; set `is_over` to end it after its `work`.
     """
 
     def __init__(

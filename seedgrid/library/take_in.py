@@ -1,7 +1,6 @@
 """Imports files, folders and ZIP bundles: SeedGrid's pictures into the library, others as requests.
 
-A ZIP file is read member by member within limits; nothing is extracted to the disk. A bad file
-is reported, and the others are imported.
+A ZIP file is read member by member within limits, never extracted; a bad file is only reported.
 
     for taken in take_in(library, [Path("from-a-friend.zip")]):
         print(taken.name, taken.entry or taken.error)
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _MAX_RATIO: Final = 4  # largest ratio of contents to ZIP file: pictures are compressed already
-_UNREADABLE: Final = (
+_UNREADABLE: Final = (  # Of a damaged file or member; RuntimeError of a password
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -47,12 +46,10 @@ _UNREADABLE: Final = (
     EOFError,
     ValueError,
 )
-"""Raised by `zipfile` for a damaged file or member; RuntimeError for a password."""
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
-_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
-"""SeedGrid writes PNG files; other tools also write the others."""
+_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")  # Other tools write all of them
 
 
 @dataclass(frozen=True, kw_only=True)
