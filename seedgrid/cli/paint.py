@@ -24,7 +24,7 @@ _LOCKS: Final = {  # What a line of JSON says of the lock, by the notice that th
     "lock_leaks": "leaks here",
     "lock_never": "does not repeat here",
 }
-_PORTABLE: Final = "same on every machine"  # What it says of a picture that no neighbour reaches
+_PORTABLE: Final = "same on every machine"  # Of a portable picture, which no neighbour reaches
 _ALONE: Final = "made alone"  # What it says of a picture that a network enlarged, one at a time
 
 

@@ -1,6 +1,8 @@
-"""Notices about a request's fields, for page, command line and Python alike; they refuse nothing.
+"""Advice: notices about a request before it is painted. It refuses nothing.
 
-advise(Request(prompt="a spaceship"), card)
+Unknown words, unusual sizes, settings without effect, by field; alike on page and command line.
+
+    advise(Request(prompt="a spaceship"), card)
 """
 
 import math
@@ -21,7 +23,7 @@ CODES: Final = frozenset(  # The codes of all advice
 
 _SUBJECTS: Final = "subjects"
 _NAMED: Final = 10
-_FAR: Final = (0.7, 1.6)  # Of the mean side to the model's own; beyond it pictures repeat or break
+_FAR: Final = (0.7, 1.6)  # Mean side to the model's own; beyond it pictures repeat or fall apart
 _LONG: Final = 2.5  # Times as long as wide
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")
 """Brackets, and numbers that close them."""

@@ -57,7 +57,7 @@ class ModelCard:
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """Suffixes, the best first: its own, then the guide's.
+        """Suffixes for one round after another, the best first: its own, then the guide's.
 
         Of its details, those of several words come first: a bare colour says little at the end.
         """

@@ -164,6 +164,7 @@ def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
 
 
 def _spelled(name: str) -> str:
+    """Return a name for comparison: `euler_a` equals `Euler a`."""
     return " ".join(name.casefold().replace("_", " ").split())
 
 
@@ -210,7 +211,7 @@ _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
 
 def read_mix(text: str) -> tuple[NoiseShare, ...]:
-    """Read `SEED:WEIGHT`, separated by commas, mixed in this order; raise `mix_text`."""
+    """Read `SEED:WEIGHT` by commas, mixed in this order, none if blank; raise `mix_text`."""
     parts = text.replace(" ", "").split(",") if text.strip() else []
     if len(text) > MAX_CHARACTERS or len(parts) > MAX_SHARES:
         raise _refused(text)

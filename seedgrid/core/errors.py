@@ -10,7 +10,8 @@
     └── LibraryError     the library's folder or database refuses
 
 An error is a code and its data; `locales/` has its sentence in each language, with the problem, the
-value and the remedy. Command line and Python use English. A `Notice` is information likewise.
+value and the remedy. Command line and Python use English. A `Notice` has the same form, but is
+information.
 
     raise InputError("seed_range", field="seeds", value=-1)
 """

@@ -1,8 +1,8 @@
 """Events of a run: frozen dataclasses without tensors or callables.
 
-First any number of `Queued`; `Loading`, if the model must be loaded; then `Started`, `Noise`,
-`Step`, `Finished`, `Missed`, `Eased` in any number; at the end one of `Done`, `Cancelled`,
-`Failed`.
+A run's events are: any number of `Queued`, then `Loading`, once or more, if the model must be
+loaded, then `Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and `Eased` in any
+number, and at the end exactly one of `Done`, `Cancelled`, `Failed`.
 """
 
 from dataclasses import dataclass, field

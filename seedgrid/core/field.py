@@ -44,7 +44,7 @@ class Field:
     low: float = 0  # The least that a number may be
     high: float = math.inf  # The most
     read: Callable[[str], Any] | None = None  # From the typed text; by default by its type
-    write: Callable[[Any], str] | None = None  # For `read`; by default by its type
+    write: Callable[[Any], str] | None = None  # Into a text for `read`; by default by its type
     reads_blank: bool = False  # Whether a blank text is a value and does not leave it open
     # Turns a request's value, perhaps None, into a recipe's or refuses it; None: not in recipes
     check: Callable[[Any, ModelCard], Any] | None = None

@@ -1,4 +1,4 @@
-"""Pictures: `Picture` is finished and in memory, `Entry` is safe in the library, with its tags."""
+"""Pictures: `Picture` is in memory, `Entry` safe in the library; no files (png.py), no database."""
 
 from __future__ import annotations
 

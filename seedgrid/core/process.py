@@ -117,7 +117,7 @@ def set_up_logging() -> None:
 
 
 def trim_heap() -> None:
-    """Give all free pages of the heap back to the system; needs the GNU C library.
+    """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
     By itself that gives back only the end: one small block behind a picture keeps hundreds of MB.
     """

@@ -57,7 +57,7 @@ _DIFFERING: Final = (  # Attributes in which pictures of one batch may differ
     *("parent", "held_steps", "mask", "feather", "spread"),
 )
 
-_LIKE_PARENT: Final = (  # In which a picture is like the parent that it follows
+_LIKE_PARENT: Final = (  # Attributes that a picture shares with the parent it follows
     *("seed", "noise_mix", "width", "height", "num_inference_steps", "scheduler"),
     *("model", "dtype", "determinism", "arithmetic", "start", "strength", "upscaler"),
 )
@@ -290,7 +290,7 @@ def digest(value: BaseModel) -> str:
 
 
 def read_recipe(text: str | bytes) -> Recipe:
-    """Read a recipe from JSON, strictly, whole numbers for decimal ones; raise `recipe_invalid`."""
+    """Read JSON strictly, but whole numbers for decimal ones too; raise `recipe_invalid`."""
     try:
         return Recipe.model_validate_json(text)
     except ValidationError as error:

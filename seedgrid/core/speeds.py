@@ -24,7 +24,8 @@ def num_steps_run(recipe: Recipe) -> int:
 
     A start skips the first steps; an upscaler network counts as one. A parent may have to be
     painted first, so its steps are added; each share of noise encodes a start again, which counts
-    as one. With LCM's scheduler all count: models made for it skip none.
+    as one. With LCM's scheduler all count: models made for it skip none, and a recipe does not say
+    which.
     """
     if recipe.upscaler:
         return 1
@@ -37,7 +38,7 @@ def num_steps_run(recipe: Recipe) -> int:
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return pixels times steps of a picture; skipped steps would teach too short times."""
+    """Return pixels times the steps that are run; skipped ones would teach a wrong speed."""
     return recipe.width * recipe.height * num_steps_run(recipe)
 
 

@@ -1,4 +1,4 @@
-r"""Text for terminals, logs, JSON, file names, addresses and commands, and valid names.
+r"""Text for terminals, logs, JSON, file names, addresses and commands; which names are valid.
 
 A stranger's texts may hold terminal commands, line ends and marks that change the reading
 direction. They are escaped; letters of every script, and joiners of scripts and emoji, stay.

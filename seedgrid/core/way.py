@@ -1,7 +1,7 @@
-"""Steering: a variation takes its parent's latents, in the first steps or outside a region.
+"""Steering: a variation that takes its parent's latents, in the first steps or outside a region.
 
-A picture's latents are the same bits in every batch, so the parent's are used again for the
-variation. `diffusion/way.py` paints them.
+A picture's latents are the same bits in every batch, so those of the parent are used again for the
+variation. Knows recipes only; `diffusion/way.py` paints them.
 
     steer(parent, variation, hold=0.4)
 """

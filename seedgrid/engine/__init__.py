@@ -5,8 +5,9 @@
         for event in run.events():
             ...
 
-`engine.py` is the door, `run.py` what watchers hold, `queue.py` decides whose turn it is,
-`batches.py` holds the rest of a run, `worker.py` paints, `saver.py` saves at the same time.
+Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
+`queue.py` decides whose turn it is, `batches.py` holds the rest of a run, `worker.py` is the thread
+that paints, `saver.py` the one that saves at the same time.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load

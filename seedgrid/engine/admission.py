@@ -1,4 +1,4 @@
-"""Admission: whether one more request may wait."""
+"""Admission: whether one more request may wait. Knows nothing of queues or screens."""
 
 import math
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def admit(
     runs_per_owner: int,
     bounds: Bounds,
 ) -> None:
-    """Refuse a request of `new_s` seconds; `active` has the seconds left of all others.
+    """Refuse a request of `new_s` seconds beside `active`, the others and their seconds left.
 
     Raises:
         InputError: `run_long`: it is too much at any time.

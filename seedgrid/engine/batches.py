@@ -1,7 +1,7 @@
-"""The rest of a run in locked batches.
+"""Batches: the part of a run that is still to be painted, cut into locked batches.
 
-Painters take batches and give back those that they could not paint; the last one to leave ends the
-run.
+One painter or several take batches and give back those that they could not paint; the last one to
+leave a run ends it. Knows nothing of queues or of where painters are.
 """
 
 import threading
@@ -63,7 +63,7 @@ class Batches:
         return bool(self._ready)
 
     def recall(self, passports: KnownPassports, painted: Painted) -> list[Known]:
-        """Remove and return pictures that need no painting; call it before any `take`."""
+        """Remove and return what needs no painting, by known passports; call before any `take`."""
         cells_of: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
@@ -180,7 +180,10 @@ class Batches:
 
 
 def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
-    """Return a placement of less memory and its notice, if any; fewest changed bits first."""
+    """Return a placement that needs less memory, and what to say of it; None if there is none.
+
+    First what changes no bit, then what the passport records, so that verifying does the same.
+    """
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]
         return replace(now, offload=offload), Notice("memory_offload", value=offload)

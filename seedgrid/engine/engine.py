@@ -39,7 +39,7 @@ class Warmth:
 
     state: Literal["cold", "loading", "ready", "failed"] = "cold"
     model: str = ""  # Which one; empty when cold
-    error: SeedGridError | None = None  # The next run tries again and fails with the same words
+    error: SeedGridError | None = None  # Why it failed; the next run tries again
 
 
 class Engine:

@@ -1,6 +1,6 @@
 """What needs no painting: pictures that a library has, or that live runs have painted.
 
-Live runs save nothing; `Painted` keeps theirs for a while for ordinary runs of the same recipes.
+Live runs save nothing; `Painted` keeps theirs for ordinary runs. Knows nothing of files.
 """
 
 import threading

@@ -1,6 +1,6 @@
 """Run: the jobs of one click, what has happened to them so far, and the way to stop them.
 
-Watchers on any threads follow it from its beginning at their own pace; it goes on without them.
+Watchers on any threads follow it at their own pace; it goes on without them, or any painter.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Run:
         self._on_cancel(self)
 
     def events(self, timeout_s: float | None = None) -> Iterator[Event]:
-        """Follow the run to its end; raise TimeoutError after `timeout_s` without an event.
+        """Follow the run from its beginning; raise TimeoutError after `timeout_s` without an event.
 
         A `Noise`, `Step` or `Queued` that a later one has replaced may be left out, nothing else.
         """
@@ -240,7 +240,7 @@ class Run:
         return tuple(entry for _, entry in sorted(self.finished.items()))
 
     def when_changed(self, listener: Callable[[], None]) -> None:
-        """Call a listener, which must not block, now and after every event, on that thread."""
+        """Call a listener now and after each event, on the announcing thread; it must not block."""
         with self._changed:
             self._listeners.append(listener)
         listener()

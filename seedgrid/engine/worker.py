@@ -1,7 +1,7 @@
 """Worker: the thread of one painter. It takes batches and tasks from the queue, one at a time.
 
-On one machine its thread alone touches torch; in a cluster each remote worker has one. Whatever
-goes wrong ends a run and never the thread.
+On one machine there is one worker, and its thread alone touches torch; in a cluster each remote
+worker has one. Whatever goes wrong ends a run and never the thread. Knows nothing of files.
 """
 
 import logging

@@ -52,8 +52,7 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     each picture and exits with 0 if all are identical. A model that is no hub id is passed by
     `--model PATH`, one of several by `--model NAME=PATH`.
 
-    Raise `start_missing`, `export_nothing`, `scheduler_unknown`, or `model_name` for an invalid
-    one.
+    Raise `start_missing`, `export_nothing`, `scheduler_unknown`, or `model_name`.
     """
     if not entries:
         raise InputError("export_nothing", field="picture")

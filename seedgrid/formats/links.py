@@ -30,7 +30,7 @@ _FORMS: Final[dict[type, tuple[str, str]]] = {
 
 
 def link_query(recipe: Recipe) -> str:
-    """Return a recipe as a link's query: what the page can fill in, LoRAs in the prompt."""
+    """Return a link's query: what the page can fill in, LoRAs in the prompt, no digests."""
     request = ask_again(recipe)
     values = {row.name: row.text(request) for row in IN_LINKS}
     values["prompt"] = write_tags(request.prompt, recipe.loras)

@@ -41,7 +41,7 @@ class PngRecord(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
-    Equal ones give equal bytes with one release of Pillow; raise `picture_altered` by size.
+    Equal pictures give equal bytes with one release of Pillow; raise `picture_altered`.
     """
     if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
         raise PictureError("picture_altered")
@@ -139,7 +139,7 @@ def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Return at most 64 MB; raise `picture_missing`, `picture_unreadable` or `picture_large`."""
+    """Return up to 64 MB; raise `picture_missing`, `picture_unreadable` or `picture_large`."""
     if isinstance(source, bytes):
         return source
     try:

@@ -96,7 +96,8 @@ _TREES: Final = """
         group_concat(likeness) AS likeness
     FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
 """  # Works outside the trash; the index orders their pictures by `likeness`
-_STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}  # Words that find it
+_STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
+"""Words that also find pictures with held steps or a region, by a path in the recipe's JSON."""
 _PIECE: Final = 3  # the index has pieces of three letters; shorter words are searched row by row
 
 
@@ -113,9 +114,10 @@ class Searches:
             return self._one(connection, picture_id)
 
     def find(self, text: str) -> Entry:
-        """Return the picture, or a recipe's newest, by 4 or more of its id's hexadecimal digits.
+        """Return the picture of an id or a recipe's id, or of its first digits, at least 4.
 
-        Raise `picture_unknown` or `picture_ambiguous`.
+        Of several pictures of one recipe the newest. Raise `picture_unknown` or
+        `picture_ambiguous`.
         """
         digits = text.strip().lower()
         matches: tuple[Entry, ...] = ()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _MAX_RATIO: Final = 4  # largest ratio of contents to ZIP file: pictures are compressed already
-_UNREADABLE: Final = (  # Of a damaged file or member; RuntimeError of a password
+_UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -45,11 +45,11 @@ _UNREADABLE: Final = (  # Of a damaged file or member; RuntimeError of a passwor
     OSError,
     EOFError,
     ValueError,
-)
+)  # Raised by `zipfile` for a damaged file or member; RuntimeError for a password
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
-_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")  # Other tools write all of them
+_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")  # SeedGrid writes only the first
 
 
 @dataclass(frozen=True, kw_only=True)

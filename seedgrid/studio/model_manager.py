@@ -41,7 +41,10 @@ class ManagedModel:
 
 
 class ModelManager:
-    """Lists, adds, downloads and deletes models. Safe to use from any thread."""
+    """Lists, adds, downloads and deletes models. Safe to use from any thread.
+
+    `downloads` has those of this process, and interrupted ones.
+    """
 
     def __init__(self) -> None:
         self.downloads = Downloads()
@@ -82,7 +85,7 @@ class ModelManager:
         return tuple(dict.fromkeys((*own, *known_upscalers())))
 
     def take_upscaler(self, named: str) -> Upscaler:
-        """Return a network by name or file, which is remembered; raise if missing or none."""
+        """Return a network by its name or file (then remembered); raise if missing or none."""
         return UPSCALERS.take(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
     def first(self) -> tuple[FirstModel, ...]:

@@ -146,7 +146,10 @@ def _read_mask(only: AnyMask) -> Pixels:
 
 
 def with_start(request: Request, library: Callable[[], Library]) -> Request:
-    """Return the request with its start's digest, not an id or path; raise `start_unknown`."""
+    """Return the request with the digest of its start instead of an id; a path is not read.
+
+    Raise `start_unknown`, by the field `start`, if it is not in the library.
+    """
     if not request.start:
         return request
     start = parse_start(request.start)

@@ -123,7 +123,7 @@ class FakeBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Paint one picture a recipe; raise RunCancelled, a fault, ValueError for no one batch."""
+        """Paint one picture a recipe; raise RunCancelled, a fault, or ValueError (two batches)."""
         _check_batch(recipes)
         self.calls.append(
             Call(recipes=tuple(recipes), placement=placement, thread=threading.get_ident())

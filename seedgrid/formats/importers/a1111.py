@@ -46,8 +46,10 @@ _AUTOMATIC_SCHEDULES: Final = {
     "dpm2": "Karras",
     "dpm2 a": "Karras",
 }
-""""Automatic" in AUTOMATIC1111 1.9 and newer; source: modules/sd_samplers_kdiffusion.py there,
-https://github.com/AUTOMATIC1111/stable-diffusion-webui"""
+"""The schedules that "Automatic" means in AUTOMATIC1111 1.9 and newer.
+
+Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/sd_samplers_kdiffusion.py
+"""
 
 
 def read(texts: Mapping[str, str]) -> ForeignSettings | None:

@@ -78,7 +78,7 @@ OUR_NAMES: Final[dict[str, str]] = {
     for ours, names in _ALIKE.items()
     for name in names
     for schedule in _PLAIN_SCHEDULES
-}  # By another tool's, in lower case, with its schedule behind it
+}  # SeedGrid's name by another tool's, in lower case, with its schedule of noise levels after it
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
