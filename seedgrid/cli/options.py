@@ -1,8 +1,4 @@
-"""The options that several commands share, each written once.
-
-Those that set something of a picture come from the table of fields (core/fields.py); a command
-takes them as `**settings`.
-"""
+"""The options that commands share; those of core/fields.py reach a command as `**settings`."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -38,11 +34,9 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on st
 
 
 def with_fields(*names: str) -> Callable[[Command], Command]:
-    """Give a command an option for each of some fields, before those that it names itself.
+    """Give a command options for fields of `OPTIONS`, by default all, before its own.
 
-    Args:
-        names: Of `core.fields.OPTIONS`; all of them by default. The command gets their values by
-            name, as `**settings`.
+    It gets their values by name, as `**settings`.
     """
     rows = [row for row in OPTIONS if not names or row.name in names]
 
@@ -83,12 +77,11 @@ def make_placement(settings: Mapping[str, Any]) -> Placement:
     return Placement(previews=False, **read_fields(rows, settings))
 
 
-_FLAGS: Final = {"dtype": ["--dtype", "--quantize"]}
-"""Options that have two names: a model is made smaller by a number format."""
+_FLAGS: Final = {"dtype": ["--dtype", "--quantize"]}  # A number format makes a model smaller
 
 
 def _parameter(row: Field) -> inspect.Parameter:
-    """The option of a field: `--NAME`, which is open unless it is given or has a default."""
+    """Return the option of a field: `--NAME`, open unless it is given or has a default."""
     kind = row.value_type if row.default is not None else row.value_type | None
     flag = [f"--{row.name}"] if row.value_type is bool else _FLAGS.get(row.name, [])
     option = typer.Option(*flag, help=row.help, metavar=row.metavar)

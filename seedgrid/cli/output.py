@@ -24,8 +24,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.text import json_text, one_line
 from seedgrid.engine import Run
 
-_STEERED: Final = ("held_steps", "mask", "spread")
-"""Attributes of a recipe that a line of JSON has only where they are set."""
+_STEERED: Final = ("held_steps", "mask", "spread")  # In a line of JSON only where set
 
 
 def say(text: str) -> None:
@@ -82,13 +81,7 @@ def _write(text: str) -> None:
 
 
 class ProgressLine:
-    """A progress line on a terminal; silent if standard error is no terminal.
-
-    Args:
-        what: The name of the task.
-        total: How much it is in all; None where that is not known yet.
-        in_bytes: Whether it is bytes that come.
-    """
+    """A progress line, silent without a terminal; `total` is None while it is not known."""
 
     def __init__(self, what: str, total: int | None = None, *, in_bytes: bool = False) -> None:
         columns: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TimeElapsedColumn())

@@ -18,15 +18,13 @@ from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 
-_LOCKS: Final = {
+_LOCKS: Final = {  # What a line of JSON says of the lock, by the notice that there is
     "": "tested here",
     "lock_untested": "not tested here",
     "lock_leaks": "leaks here",
     "lock_never": "does not repeat here",
 }
-"""What a line of JSON says of the lock, by the notice that there is."""
-_PORTABLE: Final = "same on every machine"
-"""What it says of a portable picture, which no neighbour reaches by definition."""
+_PORTABLE: Final = "same on every machine"  # Of a portable picture, which no neighbour reaches
 _ALONE: Final = "made alone"  # What it says of a picture that a network enlarged, one at a time
 
 

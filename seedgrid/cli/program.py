@@ -106,11 +106,7 @@ app.command("bench", add_help_option=False, context_settings=_HANDED_ON)(machine
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: Without the program's name; those of the process by default.
-    """
+    """Run the command line with these arguments, by default those of the process."""
     tune_process()
     set_up_logging()
     command = typer.main.get_command(app)

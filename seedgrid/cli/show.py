@@ -192,12 +192,9 @@ def probe(json: options.Json = False, **settings: options.Value) -> None:
 
 
 def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path, Entry | None]]:
-    """Yield the files that a name means, all PNG files of a folder but contact sheets.
+    """Yield the files of a name, without contact sheets, each with its picture for an id.
 
     A missing file gets a verdict of its own if several names were given.
-
-    Yields:
-        A file, and the picture that it is in the library, if it was asked for by its id.
     """
     path = Path(name).expanduser()
     if path.is_dir():

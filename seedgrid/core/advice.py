@@ -1,7 +1,6 @@
 """Advice: notices about a request before it is painted. It refuses nothing.
 
-Words that the model does not know, sizes that it was not made for, settings without effect. Each
-notice belongs to a field; the page, the command line and Python show the same ones.
+Unknown words, unusual sizes, settings without effect, by field; alike on page and command line.
 
     advise(Request(prompt="a spaceship"), card)
 """
@@ -18,15 +17,13 @@ from seedgrid.core.prompts import without_tags
 from seedgrid.core.request import Request
 from seedgrid.core.variations import words_of
 
-CODES: Final = frozenset(
+CODES: Final = frozenset(  # The codes of all advice
     {"words_unknown", "size_unusual", "negative_idle", "negative_unused", "weights_off"}
 )
-"""The codes of all advice."""
 
 _SUBJECTS: Final = "subjects"
 _NAMED: Final = 10
-_FAR: Final = (0.7, 1.6)
-"""Ratio of the mean side to the model's own; outside of it pictures repeat or fall apart."""
+_FAR: Final = (0.7, 1.6)  # Mean side to the model's own; beyond it pictures repeat or fall apart
 _LONG: Final = 2.5  # Times as long as wide
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")
 """Brackets, and numbers that close them."""

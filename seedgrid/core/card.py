@@ -1,7 +1,4 @@
-"""ModelCard: what a model is and can do, known without loading it.
-
-It gives defaults for what a request leaves open, and the values that the model supports.
-"""
+"""ModelCard: what a model is and can do, and its defaults, known without loading it."""
 
 from __future__ import annotations
 
@@ -29,33 +26,25 @@ class ModelCard:
     height: int
     size_multiple: int = 8  # Width and height must be multiples of this many pixels
     fixed_size: bool = False  # True when only `width` x `height` can be painted
-    # The channels of its latents, and how many pixels wide one latent pixel is
-    latent: tuple[int, int] = (4, 8)
+    latent: tuple[int, int] = (4, 8)  # Channels; how many pixels wide one latent pixel is
     num_inference_steps: int = 25
     max_steps: int = MAX_STEPS  # The most steps that the model's noise schedule allows
-    # The minimum number of steps by scheduler, where that is more than one
-    fewest_steps: Mapping[str, int] = field(default_factory=dict)
+    fewest_steps: Mapping[str, int] = field(default_factory=dict)  # By scheduler, if above 1
     guidance_scale: float = 7.5
     scheduler: str
     schedulers: tuple[str, ...]  # The names on offer with this model, the model's own first
     dtype: DType = "float32"
-    # Its default; where a probe found a leak, the studio uses a smaller one and says so
-    lock_width: int = LOCK_WIDTH
+    lock_width: int = LOCK_WIDTH  # The default; smaller where a probe found a leak, with a notice
     decoding_bytes: int = 0  # Approximate peak memory of decoding, bytes for a pixel of the picture
     enlarges: bool = True  # Whether its image-to-image finals are better than a plain enlargement
-    # The name of the upscaler network made for its pictures; empty if there is none
-    upscaler: str = ""
+    upscaler: str = ""  # The name of the network made for its pictures; empty if there is none
     has_start: bool = False  # Whether it has image-to-image: a picture can begin from another one
-    # Whether image-to-image runs only the strength's share of the steps; LCM models run all
-    strength_shortens: bool = True
+    strength_shortens: bool = True  # Image-to-image runs only the strength's share; LCM all
     has_weights: bool = False  # Whether words can be weighed, as in `(red:1.3)`
-    # Words that the model declares to know, by kind, for the page
-    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # All words that it declares to know; None if it declares none
-    vocabulary: Vocabulary | None = None
+    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # Words that it knows, by kind
+    vocabulary: Vocabulary | None = None  # All words that it declares to know, if any
     suffixes: tuple[str, ...] = ()  # The page's default variations; empty means the guide's four
-    # True for pipelines that only the same hardware and versions reproduce (UnCLIP)
-    fragile: bool = False
+    fragile: bool = False  # Only the same hardware and versions reproduce it (UnCLIP)
 
     def usual_steps(self, scheduler: str) -> int:
         """Return the default number of steps with a scheduler."""
@@ -70,8 +59,7 @@ class ModelCard:
     def offers(self) -> tuple[str, ...]:
         """Suffixes for one round after another, the best first: its own, then the guide's.
 
-        Of the details that it knows, those of several words come first (`at sunset`): a bare
-        colour says little at the end of a prompt.
+        Of its details, those of several words come first: a bare colour says little at the end.
         """
         words = self.hints.get("modifiers", ()) + tuple(
             sorted(self.hints.get("attributes", ()), key=lambda word: " " not in word)
@@ -81,7 +69,7 @@ class ModelCard:
         return tuple(dict.fromkeys((*own, *GUIDE_SUFFIXES, *further)))
 
 
-_SMALL: Final = frozenset(
+_SMALL: Final = frozenset(  # English function words, which are not reported as unknown
     word
     for line in (
         "a an the one of in on at by to as and or with for without over under above below near is",
@@ -89,7 +77,6 @@ _SMALL: Final = frozenset(
     )
     for word in line.split()
 )
-"""English function words, which are not reported as unknown."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _WIDE: Final = str.maketrans(
@@ -116,10 +103,7 @@ class Vocabulary:
         return tuple(reversed(strange))[:_MAX_UNKNOWN]
 
     def painted(self, text: str) -> str:
-        """Return the prompt that is painted for a typed text.
-
-        A text without names of other languages is returned unchanged.
-        """
+        """Return the prompt painted for a typed text: names of other languages are replaced."""
         found = text
         for name in self.names:
             if " " in name:
@@ -131,10 +115,7 @@ class Vocabulary:
         return re.sub(r" ([,.;:!?])", r"\1", " ".join(found.split()))
 
     def _translated(self, word: str) -> str:
-        """Return a word with the names in it replaced by the model's own words.
-
-        Korean separates words by spaces: a Korean word with an unknown part is left unchanged.
-        """
+        """Return a word with its names replaced; Korean with an unknown part stays unchanged."""
         is_korean = any("\uac00" <= letter <= "\ud7a3" for letter in word)
         pieces: list[str] = []
         at = 0

@@ -1,7 +1,6 @@
 """Checks of settings: texts become values, values are checked against the model's card.
 
-Every function here raises an `InputError` at its field, with the value and what to do; fields.py
-says which of them belongs to which setting.
+Every function raises an `InputError` at its field; fields.py says which belongs to which setting.
 
     >>> parse_size("512x768")
     (512, 768)
@@ -212,14 +211,7 @@ _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
 
 def read_mix(text: str) -> tuple[NoiseShare, ...]:
-    """Read what `write_mix` wrote, every digit.
-
-    Args:
-        text: `SEED:WEIGHT`, separated by commas, mixed in this order; blank for none.
-
-    Raises:
-        InputError: `mix_text`, by the field `mix`.
-    """
+    """Read `SEED:WEIGHT` by commas, mixed in this order, none if blank; raise `mix_text`."""
     parts = text.replace(" ", "").split(",") if text.strip() else []
     if len(text) > MAX_CHARACTERS or len(parts) > MAX_SHARES:
         raise _refused(text)

@@ -9,12 +9,11 @@
     │   └── RunCancelled the work was stopped on request
     └── LibraryError     the library's folder or database refuses
 
-An error is a code and its data. Its sentence is data too, in each language of `locales/`, and names
-the problem, the value and the remedy; the command line and Python use English.
+An error is a code and its data; `locales/` has its sentence in each language, with the problem, the
+value and the remedy. Command line and Python use English. A `Notice` has the same form, but is
+information.
 
     raise InputError("seed_range", field="seeds", value=-1)
-
-A `Notice` is information, not an error: a code and its data too.
 """
 
 from collections.abc import Mapping
@@ -24,20 +23,15 @@ from typing import ClassVar, Final
 from seedgrid.core.text import one_line
 from seedgrid.locales import english
 
-MAX_VALUE_CHARACTERS: Final = 2000
-"""Maximum length of one inserted text, which may come from a stranger's file."""
+MAX_VALUE_CHARACTERS: Final = 2000  # Of one inserted text, which may come from a stranger's file
 
 _ENDS: Final = " .。"
 
-MESSAGES: Final = english().errors
-"""The English sentence of each code: `errors` in `locales/en.json`."""
+MESSAGES: Final = english().errors  # `errors` in `locales/en.json`
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of a sentence, texts cut and without control characters.
-
-    A reason loses its final full stop, since our sentence continues after it.
-    """
+    """Return a sentence's values: cut, without control characters or a reason's last full stop."""
     plain = {
         name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
         if isinstance(value, str | PurePath | BaseException)
@@ -48,12 +42,7 @@ def plain_data(data: Mapping[str, object]) -> dict[str, object]:
 
 
 class SeedGridError(Exception):
-    """The root of the tree: `code`, `data` for translation, and one English sentence.
-
-    Attributes:
-        code: A key of `MESSAGES`.
-        data: What the sentence is filled with.
-    """
+    """The root of the tree: `code`, a key of `MESSAGES`, and `data`, which fills the sentence."""
 
     exit_code = 1
 
@@ -72,11 +61,7 @@ def _as_it_was(kind: type[SeedGridError], args: tuple[object, ...]) -> SeedGridE
 
 
 class InputError(SeedGridError):
-    """What was asked for cannot be done; no picture was made, and nothing is lost.
-
-    Attributes:
-        field: The field of the request that is wrong, for example `"seeds"`.
-    """
+    """What was asked for cannot be done, and nothing was made; `field` names the wrong field."""
 
     exit_code = 2
 
@@ -119,13 +104,7 @@ class LibraryError(SeedGridError):
 
 
 class Notice:
-    """A sentence by its code.
-
-    Attributes:
-        sentences: In English, by code.
-        code: A key of them.
-        data: What the sentence is filled with.
-    """
+    """A sentence by its `code`, one of the English `sentences`, which `data` fills."""
 
     sentences: ClassVar[Mapping[str, str]] = MESSAGES
 
@@ -152,20 +131,14 @@ _MEMORY_SENTENCES: Final = (
     "not enough memory",
     "out of memory",
     "can't start new thread",
-)
-"""By torch's allocators (Linux and macOS, Windows, some devices), by readers that map files into
-memory, and by Python when a thread's stack finds no room."""
+)  # Of torch's allocators, of readers that map files, of Python's threads
 
 _ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
-"""oneDNN's messages when memory is refused; for what it does not support they name a "primitive
-descriptor" instead."""
+"""oneDNN's for refused memory; it names a "primitive descriptor" for what it does not support."""
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Tell whether an error means that memory was full, whichever library raised it.
-
-    The chained errors are looked at too: readers of files put the cause there.
-    """
+    """Tell whether an error, or one chained to it, means that memory was full, in any library."""
     met: BaseException | None = error
     while met is not None:
         sentence = str(met).strip()

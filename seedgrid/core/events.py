@@ -48,10 +48,8 @@ class Step:
     cells: tuple[int, ...]
     number: int  # From 1 to `total`
     total: int
-    # Estimated seconds until the run ends; None before two steps are done
-    left_s: float | None = None
-    # One small RGB picture a cell, or empty when previews are off
-    previews: tuple[Pixels, ...] = field(default=(), repr=False)
+    left_s: float | None = None  # Until the run ends; None before two steps are done
+    previews: tuple[Pixels, ...] = field(default=(), repr=False)  # A small RGB a cell, or none
     tile: int = 0  # After the last step, when decoding in tiles: the current tile, from 1
     num_tiles: int = 0  # Number of tiles; 0 before decoding, and without tiles
 
@@ -62,8 +60,7 @@ class Finished:
 
     cell: int
     entry: Entry
-    # It was not computed: the library had it under the same recipe and passport
-    remembered: bool = False
+    remembered: bool = False  # Not computed: the library had its recipe and passport
 
 
 @dataclass(frozen=True, kw_only=True)

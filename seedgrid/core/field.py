@@ -34,50 +34,34 @@ class Field:
 
     name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
-    # `"recipe"`: part of what the picture is. `"placement"`: where it is computed. `"run"`: of the
-    # request alone.
+    # Part of the picture (`"recipe"`), of where it is computed, or of the request alone (`"run"`).
     belongs: Literal["recipe", "placement", "run"] = "recipe"
-    # The attributes of `Request` or `Placement` that it sets; by default the one where it is
-    # declared
-    fills: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()  # Attributes that it sets; by default where it is declared
     # What the command line reads; bool is a switch. By default that of the attribute.
     value_type: type[str | int | float | bool] = str
     # On the command line and, of texts, on the page; None leaves it to the model's card
     default: str | bool | None = None
     low: float = 0  # The least that a number may be
     high: float = math.inf  # The most
-    # Turns the typed text into a value; by default by its type
-    read: Callable[[str], Any] | None = None
-    # Turns a value into a text for `read`; by default by its type
-    write: Callable[[Any], str] | None = None
-    # Whether a blank text is a value; otherwise it leaves the setting open
-    reads_blank: bool = False
-    # Turns a request's value, which may be None, into the recipe's, or refuses it. Without it the
-    # setting is not part of the recipe.
+    read: Callable[[str], Any] | None = None  # From the typed text; by default by its type
+    write: Callable[[Any], str] | None = None  # Into a text for `read`; by default by its type
+    reads_blank: bool = False  # Whether a blank text is a value and does not leave it open
+    # Turns a request's value, perhaps None, into a recipe's or refuses it; None: not in recipes
     check: Callable[[Any, ModelCard], Any] | None = None
     # The entries of a list with a model; None where the machine decides (model, device)
     choices: Callable[[ModelCard], Sequence[str]] | None = None
     has_auto: bool = False  # Whether a list begins with "auto", which names what the model uses
-    # The kind of control on the page; None if there is none. `"bar"` is beside Generate.
-    widget: Widget | None = None
+    widget: Widget | None = None  # On the page, if any; `"bar"` is beside Generate
     row: str = ""  # Settings of one row stand side by side on the page
     is_expert: bool = False  # Whether the page folds it away
-    # The effect of another value on a picture's bits, where `belongs` does not decide it; see
-    # `effect`
-    bits: Effect | None = None
+    bits: Effect | None = None  # Of another value, where `belongs` does not decide it; see `effect`
     help: str = ""  # Its text in `--help`; empty when it is no option
     metavar: str | None = None  # The name of its value in `--help`
-    # Whether links hold it, and links and dropped pictures fill it in; of settings that belong to a
-    # recipe
-    in_link: bool = True
-    # Whether it is a number in other tools' pictures: `ForeignSettings`
-    # in formats/importers/foreign.py
-    imported: bool = False
+    in_link: bool = True  # Of a recipe's: links hold it, links and dropped pictures set it
+    imported: bool = False  # Other tools' pictures have it: `ForeignSettings`
     # The form of its value in a variation, as in `steps 8`; None if a variation cannot set it
     varies: re.Pattern[str] | None = None
-    # Whether another value changes the initial noise, so that a variation, which keeps the noise,
-    # cannot set it
-    decides_noise: bool = False
+    decides_noise: bool = False  # It changes the noise, so a variation cannot set it
 
     @property
     def id(self) -> str:
@@ -90,21 +74,13 @@ class Field:
         return self.bits or _EFFECTS[self.belongs]
 
     def value(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Return the value of what was typed or switched; None if it is left open.
-
-        Raises:
-            InputError: It cannot be, by this field.
-        """
+        """Return the value of what was typed or switched, None if open; raise InputError."""
         if isinstance(typed, str):
             return self.parse(typed) if self.reads_blank or typed.strip() else None
         return None if typed is False else typed
 
     def parse(self, text: str) -> Any:  # noqa: ANN401 (same)
-        """Read a text, a blank one too.
-
-        Raises:
-            InputError: It cannot be, by this field.
-        """
+        """Read a text, a blank one too; raise InputError by this field."""
         if self.read is not None:
             return self.read(text)
         if self.value_type not in (int, float):

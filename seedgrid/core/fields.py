@@ -1,11 +1,8 @@
 """Request: what was typed, with each setting declared at its attribute.
 
-The page's form and what fills it in, the options of the command line, links, imports and
-`request.resolve` all read these declarations: a new setting is one attribute here with its `Field`,
-its attribute in `Recipe`, its words (`fields` in `locales/*.json`), and the place that uses it
-(docs/contributing.md).
-
-    field("steps").fills   # ('num_inference_steps',)
+Page, command line, links, imports and `request.resolve` all read these declarations: a new setting
+is one attribute here with its `Field`, its attribute in `Recipe`, its words (`fields` in
+`locales/*.json`), and the place that uses it (docs/contributing.md).
 """
 
 from collections.abc import Iterable, Mapping
@@ -286,7 +283,7 @@ class Request:
     ] = None
 
 
-_NO_PART_OF_A_REQUEST: Final = {
+_NO_PART_OF_A_REQUEST: Final = {  # By the field that each follows on the page
     "weights": Field("more_prompts", belongs="run", widget="lines", is_expert=True),
     "model": Field(
         "device",
@@ -298,7 +295,6 @@ _NO_PART_OF_A_REQUEST: Final = {
         help="auto, cpu, cuda, cuda:1, mps, xpu.",
     ),
 }
-"""Settings that are not of a request, by the field that each follows on the page."""
 
 
 def _declared() -> Iterable[Field]:
@@ -330,11 +326,7 @@ IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link and row.belongs == 
 
 
 def read_fields(rows: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a request or a placement that were typed.
-
-    Raises:
-        InputError: The first thing that cannot be read, by its field.
-    """
+    """Return the typed attributes of a request or placement; raise at the first wrong field."""
     filled: dict[str, Any] = {}
     for row in rows:
         filled |= row.filled(row.value(typed.get(row.name)))

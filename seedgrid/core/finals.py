@@ -1,8 +1,7 @@
 """The large final of a picture: enlarged, and painted over a little on its own seed and words.
 
-The two-pass way of the field. The picture's own pixels are the start of a larger recipe, so a
-final is a recipe like any other: verified, exported, refined. It is painted alone, in a batch of
-one: four at this size would take four times the memory, and different strengths share no batch.
+The picture's own pixels are the start of a larger recipe, so a final is a recipe like any other.
+Its batch is one: four would take four times the memory, and different strengths share no batch.
 
     finals(picked.recipe, card, start=picked.pixels_sha256, scale=2)
 """
@@ -22,8 +21,7 @@ from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
 from seedgrid.core.way import FREE
 
 SCALES: Final = (2, 4)
-STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
-"""Less keeps more of the enlarged picture, more paints more detail of its own."""
+STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # Less keeps more of the picture, more paints more detail
 
 _SHARE: Final = 0.5  # Share of the free memory; a final that needs more is decoded in tiles
 
@@ -61,13 +59,9 @@ def finals(
 
 
 def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> Recipe:
-    """Return the recipe of a picture that an upscaler network makes larger.
+    """Return the recipe of a picture's enlargement by a network, with its words and settings.
 
-    It keeps the words and settings of the picture, which say what it shows. The network computes in
-    float32 on the machine's own kernels.
-
-    Raises:
-        InputError: `final_scale`; `size_range`.
+    It is computed in float32 on the machine's own kernels. Raise `final_scale` or `size_range`.
     """
     how = {"upscaler": upscaler, "start": start, "strength": 1.0}
     return parent.replace(**_larger(parent, scale), **how, dtype="float32", arithmetic="native")

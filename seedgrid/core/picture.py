@@ -1,7 +1,4 @@
-"""Pictures: `Picture` is finished and in memory, `Entry` is safe in the library, with its tags.
-
-Knows nothing of files (png.py) or of the database.
-"""
+"""Pictures: `Picture` is in memory, `Entry` safe in the library; no files (png.py), no database."""
 
 from __future__ import annotations
 
@@ -61,11 +58,7 @@ class Picture:
 
 
 def pixels_sha256(pixels: Pixels) -> str:
-    """Return the SHA-256 of RGB pixels, row by row, 64 hexadecimal digits.
-
-    Args:
-        pixels: Shape (height, width, 3), uint8.
-    """
+    """Return the SHA-256 of pixels (height, width, 3), uint8, row by row: 64 hex digits."""
     return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
 
 
@@ -139,10 +132,7 @@ class Entry:
 
     @property
     def checked(self) -> bool:
-        """Whether it was painted or verified bit for bit here.
-
-        Only such a picture is reused instead of being painted again.
-        """
+        """Whether it was painted or verified bit for bit here; only then it is reused."""
         return self.origin in OURS
 
     @property

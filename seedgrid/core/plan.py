@@ -1,8 +1,4 @@
-"""Plan: recipes become jobs, with their position in the tree of choices.
-
-It changes no recipe. A first grid starts a new work; a refinement belongs to the work of its parent
-and says what was changed.
-"""
+"""Plan: unchanged recipes become jobs with a place in the tree: a new work, or below a parent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,10 +51,8 @@ def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ..
 def describe_change(before: Recipe, after: Recipe) -> str:
     """Say in words what a variation changed: the words, the noise, then the settings.
 
-    Returns:
-        The suffix (`", artsy"`), or the whole prompt when it does not begin with the parent's;
-        `"512x512, strength 0.3"` of a final, or the name of its network; `"10% of seed 7"` or
-        `"seed 8"`; settings as a variation is written, `"guidance 3"`. Empty when nothing differs.
+    The suffix (`", artsy"`), or the whole prompt if it does not begin with the parent's; of a final
+    `"512x512, strength 0.3"` or its network; `"10% of seed 7"`; `"guidance 3"`; empty for nothing.
     """
     if after.start and after.start != before.start:
         how = after.upscaler.id if after.upscaler else f"strength {after.strength:g}"
@@ -107,7 +101,6 @@ def _written(row: Field, then: Request, now: Request) -> str:
 
 
 def _plan(cells: Sequence[tuple[Recipe, str | None, str]], *, work_id: str) -> tuple[Job, ...]:
-    """Make jobs of recipes, each with its parent and change."""
     round_id, created_at = new_id(), now()
     return tuple(
         Job(

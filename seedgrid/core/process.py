@@ -1,8 +1,7 @@
 """The process: its signals, its end, its log, and memory given back to the system.
 
-The first Ctrl+C or SIGTERM stops the work, the second one ends the process at once.
-
-A program calls `end_at_once` before it imports anything, wraps its work, and ends with `leave`:
+The first Ctrl+C or SIGTERM stops the work, the second one ends the process at once. A program calls
+`end_at_once` before it imports anything, wraps its work, and ends with `leave`:
 
     with first_stops(run.cancel) as interrupts:
         ...
@@ -44,10 +43,7 @@ _nested: list[Interrupts] = []  # Blocks inside one another agree which signal i
 
 
 def end_at_once() -> None:
-    """Let a signal end this process silently, except inside `first_stops`.
-
-    Outside it the process is starting or ending, and Python would print a traceback.
-    """
+    """Let a signal end the process without Python's traceback, except inside `first_stops`."""
     for number in _SIGNALS:
         signal.signal(number, lambda number, _frame: os._exit(128 + number))
 
@@ -56,11 +52,8 @@ def end_at_once() -> None:
 def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
     """Call `stop` at the first signal inside the block; the second signal ends the process.
 
-    That loses nothing: a picture is on disk before it is announced. Only the main thread can have
-    signal handlers, so in another thread nothing is done.
-
-    Args:
-        stop: Called on the main thread, between two of its instructions; it may raise.
+    `stop` is called on the main thread, between two of its instructions, and may raise; in another
+    thread nothing is done. Nothing is lost: a picture is on disk before it is announced.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Interrupts()
@@ -92,8 +85,7 @@ def interrupt() -> None:
 def leave(code: int) -> NoReturn:
     """Call what was registered with `atexit`, and end the process.
 
-    Unlike `sys.exit` it does not take modules apart while a background thread is still in the
-    middle of a step, which would crash.
+    `sys.exit` takes modules apart, which crashes while a background thread is in a step.
     """
     run_all = getattr(atexit, "_run_exitfuncs", None)  # Private; nothing public does it.
     if run_all is None:
@@ -127,8 +119,7 @@ def set_up_logging() -> None:
 def trim_heap() -> None:
     """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
-    By itself that library gives back only the end of the heap: one small block behind a decoded
-    picture that is still in use would keep hundreds of megabytes.
+    By itself that gives back only the end: one small block behind a picture keeps hundreds of MB.
     """
     if sys.platform.startswith("linux"):
         malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -36,7 +36,7 @@ GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
 """The four suffixes of the guide."""
 
-FURTHER_SUFFIXES: Final = (
+FURTHER_SUFFIXES: Final = (  # For second rounds of models that declare no words
     ", at night",
     ", black and white",
     ", in the fog",
@@ -46,10 +46,8 @@ FURTHER_SUFFIXES: Final = (
     ", from above",
     ", in winter",
 )
-"""For second rounds of models that declare no words."""
 
-MAX_COMPARISONS: Final = 100_000
-"""Maximum number of word pairs that are compared; above it all words count as changed."""
+MAX_COMPARISONS: Final = 100_000  # Of word pairs; above it all words count as changed
 
 
 def says_something(suffix: str) -> bool:
@@ -78,21 +76,15 @@ class Piece:
 
 
 def compare_words(before: str, after: str) -> tuple[Piece, ...]:
-    """Tell which words were added and which were removed.
+    """Return the pieces in reading order, with words that were added or removed.
 
-    Returns:
-        The pieces in reading order; joining all but the removed ones gives `after`, joining all
-        but the added ones gives `before`.
+    Joining all but the removed ones gives `after`, all but the added ones `before`.
     """
     return tuple(_joined(_compare(_tokens(before), _tokens(after))))
 
 
 def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
-    """Compare word by word.
-
-    The time grows with the square of the number of words, for some texts with its cube: two long
-    prompts would keep a server busy for minutes.
-    """
+    """Compare word by word; the time grows with the square, or cube, of the number of words."""
     if len(old) * len(new) > MAX_COMPARISONS:
         yield from (("removed", old), ("added", new))
         return
@@ -112,10 +104,7 @@ def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
 
 
 def _tokens(text: str) -> list[str]:
-    """Split into words with the space before them, and single other characters.
-
-    Scripts without spaces (Chinese, Japanese) are split by character.
-    """
+    """Split into words with the space before them, and single characters (Chinese, Japanese)."""
     return re.findall(r"\s*(?:[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\s])|\s+$", text)
 
 
@@ -124,14 +113,9 @@ _MAX_CHOSEN: Final = 256
 
 
 def alternatives(text: str, *, field: str = "prompt") -> tuple[str, ...]:
-    """Return the texts that a text with choices stands for: `{red|blue} fox` is two prompts.
+    """Return the texts that `{red|blue} fox` stands for; raise `pictures_count` above 256.
 
-    Args:
-        text: Braces without a bar, and nested braces, are kept as text.
-        field: Where it was typed.
-
-    Raises:
-        InputError: `pictures_count`: more than 256.
+    Braces without a bar, and nested braces, are kept as text.
     """
     parts = _CHOICE.split(text)  # every second one is what braces hold
     choices = [
@@ -149,13 +133,8 @@ def open_lists(
 ) -> tuple[str, ...]:
     """Return the texts with each line of the lists that a text names: `a __coat__ fox`.
 
-    Args:
-        text: Choices in braces are left for `alternatives`.
-        lines_of: Gives the lines of a list by its name: letters, digits, `-` and `_`, at most 64.
-        field: Where it was typed.
-
-    Raises:
-        InputError: `pictures_count`: more than 256; or as `lines_of`.
+    `lines_of` takes a name: letters, digits, `-` and `_`, at most 64. Choices in braces are left
+    for `alternatives`. Raise `pictures_count` above 256, or as `lines_of`.
     """
     parts = _LIST.split(text)  # every second one is a name
     return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)], field)
@@ -181,11 +160,7 @@ _TAG: Final = re.compile(r" {0,4}+<lora:([^:<>\n]{1,200}+)(?::([^:<>\n]{1,20}+))
 
 
 def read_tags(prompt: str) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """Split a prompt into its words and the LoRAs that it names, with their scales.
-
-    Raises:
-        InputError: `lora_scale` or `lora_count`.
-    """
+    """Split a prompt into words and LoRAs with scales; raise `lora_scale` or `lora_count`."""
     if "<lora:" not in prompt.lower():
         return prompt, ()
     found = tuple((tag[1].strip(), read_scale(tag[2] or "1")) for tag in _TAG.finditer(prompt))
@@ -217,11 +192,7 @@ def read_scale(text: str) -> float:
 
 
 def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
-    """Return LoRAs with another scale: `0.5` for all of them, `fox 0.5` for that one.
-
-    Raises:
-        InputError: `lora_none`: there is none, or none of this name; `lora_scale`.
-    """
+    """Rescale LoRAs, all by `0.5`, one by `fox 0.5`; raise `lora_none` or `lora_scale`."""
     *name, number = text.replace(":", " ").split() or [""]
     scale, lora_id = read_scale(number), " ".join(name)
     if not loras or (lora_id and lora_id not in {lora.id for lora in loras}):
@@ -244,11 +215,7 @@ Pieces = tuple[tuple[str, float], ...]  # Pieces of a prompt and their weights
 
 
 def read_weights(prompt: str) -> Pieces:
-    """Split a prompt into pieces with their weights.
-
-    Raises:
-        InputError: `weight_range`.
-    """
+    """Split a prompt into pieces with their weights; raise `weight_range`."""
     found: list[tuple[str, float]] = []
     opened: list[tuple[str, int]] = []  # the bracket, and how many pieces stood before it
     words = ""
@@ -283,7 +250,6 @@ def plain_words(prompt: str) -> str:
 
 
 def _weighed(words: str, sign: str) -> tuple[str, float]:
-    """Return the words of a bracket without their number, and their weight."""
     number = _NUMBER.search(words[-_MAX_NUMBER:]) if sign == ")" else None
     if number is None or not any(each.isdigit() for each in number[1]):
         return words, _STEP if sign == ")" else 1 / _STEP

@@ -1,9 +1,8 @@
 """Recipe: everything that makes a picture what it is. Passport: where it was computed.
 
-A `Recipe` is frozen and complete: nothing in it is optional and nothing means "random". Its `id`
-is the SHA-256 of its canonical JSON, so equal recipes are equal pictures. A `Passport` explains a
-difference between two computations of one recipe; it is not part of the identity. Knows nothing
-of torch, files or screens. What people type is a `Request`; `request.resolve` makes recipes of it.
+A `Recipe` is frozen and complete; its `id` is the SHA-256 of its canonical JSON, so equal recipes
+are equal pictures. A `Passport`, no part of the identity, explains a difference between two
+computations of one recipe. What people type is a `Request`; `request.resolve` makes recipes of it.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ MAX_SPREAD: Final = 0.5
 MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
-LockWidth = Literal[1, 2, 4, 8, 16]
-"""At other widths threads split a batch inside a picture, and results at the split are rounded
-differently."""
+LockWidth = Literal[1, 2, 4, 8, 16]  # At others threads split a picture, which changes rounding
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
 """The number format of the computation; with `int8-`, most weights are stored in 8 bits."""
@@ -55,17 +52,15 @@ PromptText = Annotated[
 ]
 
 
-_DIFFERING: Final = (
+_DIFFERING: Final = (  # Attributes in which pictures of one batch may differ
     *("prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"),
     *("parent", "held_steps", "mask", "feather", "spread"),
 )
-"""Attributes in which pictures of one batch may differ."""
 
-_LIKE_PARENT: Final = (
+_LIKE_PARENT: Final = (  # Attributes that a picture shares with the parent it follows
     *("seed", "noise_mix", "width", "height", "num_inference_steps", "scheduler"),
     *("model", "dtype", "determinism", "arithmetic", "start", "strength", "upscaler"),
 )
-"""Attributes that a picture has in common with the parent it follows; words and guidance differ."""
 
 
 class Value(BaseModel):
@@ -295,15 +290,7 @@ def digest(value: BaseModel) -> str:
 
 
 def read_recipe(text: str | bytes) -> Recipe:
-    """Read a recipe from JSON, strictly.
-
-    Args:
-        text: JSON as written by `canonical_json`; whole numbers are accepted where a recipe has a
-            decimal number, everything else must have its own type.
-
-    Raises:
-        InputError: `recipe_invalid` with the first reason.
-    """
+    """Read JSON strictly, but whole numbers for decimal ones too; raise `recipe_invalid`."""
     try:
         return Recipe.model_validate_json(text)
     except ValidationError as error:

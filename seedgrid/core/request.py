@@ -1,8 +1,7 @@
 """Requests become recipes: `resolve` completes what was typed with the model's card.
 
-A request may leave almost everything open; a recipe leaves nothing open. This is the one place
-where defaults are filled in and where what was typed is checked (checks.py), for the page, the
-command line and Python alike.
+A recipe leaves nothing open. Only here, for the page, the command line and Python alike, are
+defaults filled in and what was typed checked (checks.py).
 
     resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
 """
@@ -35,16 +34,11 @@ SUBTLE: Final = 0.1  # Weight of the other seed's noise in a subtle variation, o
 
 STRONG: Final = 0.4  # The same in a strong variation: about half as far as another seed's picture
 
-_OTHER_FORM: Final = {"model", "start", "strength"}
-"""Attributes that a request and a recipe have in different forms."""
+_OTHER_FORM: Final = {"model", "start", "strength"}  # They have another form in a request
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
-    """Turn a request into one complete recipe for each of its seeds.
-
-    Raises:
-        InputError: The first thing that cannot be, by field, with the value and what to do.
-    """
+    """Turn a request into a complete recipe for each seed; raise at the first wrong field."""
     settings = {
         name: value
         for row in FIELDS
@@ -70,10 +64,9 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 def start_settings(
     request: Request, settings: Mapping[str, Any], card: ModelCard
 ) -> dict[str, Any]:
-    """Return strength and steps; with a start more steps, so that as many are run as without one.
+    """Return strength and steps; with a start more steps, so that as many are run.
 
-    Raises:
-        InputError: `strength_start`: there is no start; `strength_small`: no step would be run.
+    Raise `strength_start` without a start, `strength_small` if no step would be run.
     """
     start, strength = settings["start"], settings["strength"]
     steps = settings["num_inference_steps"]
@@ -119,12 +112,9 @@ def ask_again(recipe: Recipe) -> Request:
 
 
 def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
-    """Return recipes with the noise of other seeds mixed in; all else stays.
+    """Return recipes with the noise of each seed mixed in, after the parent's own mix.
 
-    Args:
-        parent: Its own mix is applied first.
-        seeds: One recipe for each.
-        weight: Of the other noise, `SUBTLE` or `STRONG` for example; above 0 and at most 1.
+    `weight` is above 0 and at most 1, for example `SUBTLE` or `STRONG`.
     """
     return tuple(
         with_share(parent, NoiseShare(seed=check_seed(seed), weight=weight)) for seed in seeds

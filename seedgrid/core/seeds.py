@@ -1,7 +1,7 @@
 """Seeds: read them from text, check them, draw new ones.
 
-A seed is a whole number from 0 to 2**32 - 1: torch's CPU generator uses only the low 32 bits
-(seed 2**32 draws what seed 0 draws), and a number in a browser holds them. Knows nothing of torch.
+A seed is a whole number from 0 to 2**32 - 1: torch's CPU generator uses only the low 32 bits (seed
+2**32 draws what seed 0 draws), and a number in a browser holds them.
 
     >>> parse_seeds("0-3")
     (0, 1, 2, 3)
@@ -36,16 +36,9 @@ def check_seed(value: object) -> int:
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Read seeds as people write them: single ones, ranges, lists; order and repeats are kept.
+    """Read seeds, as in `"7"` or `"0-1, 9"`, in order and with repeats; `"random"` draws four.
 
-    Args:
-        text: For example `"7"`, `"0-3"`, `"7, 11, 42"`, `"0-1, 9"`; `"random"` draws four new ones.
-
-    Returns:
-        At least one seed, each 0 … 2**32 - 1.
-
-    Raises:
-        InputError: `seeds_long`, `seed_text`, `seed_range` or `seed_count`, naming the value.
+    Raise `seeds_long`, `seed_text`, `seed_range` or `seed_count`, naming the value.
     """
     if text.strip().casefold() == RANDOM:
         return tuple(draw_seed() for _ in range(NUM_DRAWN))
@@ -80,11 +73,7 @@ def _items(text: str) -> list[tuple[str, str]]:
 
 
 def check_count(num_pictures: int, *, field: str) -> None:
-    """Refuse more pictures than one run may paint.
-
-    Raises:
-        InputError: `pictures_count`.
-    """
+    """Refuse more pictures than one run may paint; raise `pictures_count`."""
     if num_pictures > MAX_SEEDS_AT_ONCE:
         raise InputError("pictures_count", field=field, value=num_pictures, limit=MAX_SEEDS_AT_ONCE)
 

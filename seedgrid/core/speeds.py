@@ -1,7 +1,6 @@
-"""Speeds: estimated painting times, from moving averages over painted batches and loaded models.
+"""Estimated painting times: moving averages over painted batches and loaded models.
 
-For a size that was not painted yet, the nearest size of the same model is used, then another
-model, then a guess.
+A new size takes the nearest size of the same model, else another model, else a guess.
 """
 
 from __future__ import annotations
@@ -12,23 +11,21 @@ from typing import Final
 
 from seedgrid.core.recipe import Recipe
 
-_GUESS_S: Final = 1e-6
-"""Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
+_GUESS_S: Final = 1e-6  # Per pixel and step before anything was painted: 0.25 s at 512x512
 _RUNS_ALL: Final = "LCM"
 _NEWEST: Final = 0.3  # Weight of a slower batch in the average: a machine is busy at times
 
 _Key = tuple[str, str, int, int]
-_Rate = tuple[float, float]
-"""Seconds for a pixel: once, whatever the number of steps, and for each step."""
+_Rate = tuple[float, float]  # Seconds for a pixel: once, whatever the steps, and for each step
 
 
 def num_steps_run(recipe: Recipe) -> int:
     """Return the maximum number of steps that are run.
 
-    A start skips the first steps; an upscaler network counts as one step. A followed parent may
-    have to be painted first, so its steps are added. Each share of noise that is mixed into a start
-    encodes the start again, which counts as a step. With LCM's scheduler all steps are counted:
-    models made for it skip none, and a recipe does not say which model is one.
+    A start skips the first steps; an upscaler network counts as one. A parent may have to be
+    painted first, so its steps are added; each share of noise encodes a start again, which counts
+    as one. With LCM's scheduler all count: models made for it skip none, and a recipe does not say
+    which.
     """
     if recipe.upscaler:
         return 1
@@ -41,11 +38,7 @@ def num_steps_run(recipe: Recipe) -> int:
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return the number of pixels times the number of steps of one picture.
-
-    Only steps that are run count: requests with many skipped steps would teach a speed at which
-    every request looks short.
-    """
+    """Return pixels times the steps that are run; skipped ones would teach a wrong speed."""
     return recipe.width * recipe.height * num_steps_run(recipe)
 
 
@@ -65,13 +58,9 @@ class Speeds:
         step_s: float | None = None,
         after_s: float | None = None,
     ) -> None:
-        """Learn from a painted batch of full width.
+        """Learn from the seconds of a painted batch of full width.
 
-        Args:
-            recipe: Of any picture of the batch.
-            elapsed_s: Seconds for the whole batch.
-            step_s: Seconds for one step; None if it was not measured.
-            after_s: Seconds after the last step; None if no step was reported.
+        `step_s` is for one step, `after_s` after the last one; None if not measured.
         """
         if recipe.parent:  # Its parent's steps may have come from the cache.
             return
@@ -95,10 +84,7 @@ class Speeds:
         self._last = _loaded(recipe)
 
     def estimate_s(self, recipes: Iterable[Recipe]) -> float:
-        """Return how many seconds pictures of these recipes will take, in their locked batches.
-
-        Loading counts: requests that name other LoRAs each time have the model loaded each time.
-        """
+        """Return the seconds that these recipes take in locked batches, with loading."""
         counts: dict[str, tuple[Recipe, int]] = {}
         for recipe in recipes:
             key = recipe.batch_key

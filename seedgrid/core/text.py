@@ -1,9 +1,7 @@
-r"""Text for terminals, logs, JSON, file names, addresses and commands.
+r"""Text for terminals, logs, JSON, file names, addresses and commands; which names are valid.
 
-The texts in a stranger's picture may hold terminal commands, line ends and marks that change the
-reading direction. They are escaped here; letters of every script, and the joiners that some scripts
-and emoji need, stay. Which texts are valid names of models, revisions, releases and files is
-defined here, too.
+A stranger's texts may hold terminal commands, line ends and marks that change the reading
+direction. They are escaped; letters of every script, and joiners of scripts and emoji, stay.
 
     >>> one_line("a fox\n\x1b[31mTrusted: yes")
     'a fox \\x1b[31mTrusted: yes'
@@ -96,11 +94,7 @@ def is_model_name(text: str) -> bool:
 
 
 def library_release(version: str) -> str | None:
-    """Return a library's release as package indexes have it, without a local build's suffix.
-
-    Returns:
-        `"2.13.0"`; None when the text is no version.
-    """
+    """Return a release as indexes have it, `"2.13.0"`, without a build's suffix; else None."""
     public = version.partition("+")[0]
     return public if _RELEASE.fullmatch(public) else None
 
@@ -111,10 +105,9 @@ _NO_WORDS: Final = "seedgrid"
 
 
 def picture_filename(prompt: str, seed: int, change: str = "") -> str:
-    """Return a file name of the prompt, what was changed against the parent, and the seed.
+    """Return a file name of prompt, change and seed; `seedgrid-seed-2.png` without ASCII letters.
 
-    With the seed at its end it is none of the names that Windows reserves (`con`, `nul`). A prompt
-    without ASCII letters, as in Chinese, gives `seedgrid-seed-2.png`.
+    Windows reserves names (`con`, `nul`); with the seed at its end it is none of them.
     """
     words, changed = _plain_words(prompt), _plain_words(change)
     if changed and words[-len(changed) :] == changed:

@@ -1,7 +1,6 @@
 """Every environment variable that SeedGrid reads, in one table: names, meanings, defaults.
 
-`python -m seedgrid.core.variables` writes the table of docs/operations.md; a test finds variables
-in the source that are missing here.
+`python -m seedgrid.core.variables` writes docs/operations.md's; a test finds missing variables.
 
     number("SEEDGRID_MAX_QUEUE_S")  # 1800.0 on a public page
 """
@@ -226,7 +225,6 @@ def is_on(name: str) -> bool:
 
 
 def _names(variable: str) -> frozenset[str]:
-    """Return the names that a variable lists, separated by commas."""
     named = os.environ.get(variable, "").split(",")
     return frozenset(name.strip() for name in named) - {""}
 

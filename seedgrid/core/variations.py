@@ -52,8 +52,7 @@ class Variation:
 
     words: str  # Appended to the prompt; may be empty
     settings: Mapping[str, Any]  # Values by the names of their fields
-    # The share of steps that are the parent's; None if the line does not say
-    hold: float | None = None
+    hold: float | None = None  # The share of steps that are the parent's, if the line says it
 
     @cached_property
     def changes(self) -> dict[str, Any]:
@@ -65,12 +64,7 @@ class Variation:
 
 
 def read_variation(text: str) -> Variation:
-    """Read one line as people write it.
-
-    Raises:
-        InputError: `vary_noise`: it would change the noise itself; as `Field.value`; as
-            `check_prompt`.
-    """
+    """Read one line; raise `vary_noise`, or as `Field.value` or `check_prompt`."""
     rest, settings = check_prompt(text, field="vary").strip(), {}
     while (taken := _taken(rest)) is not None:
         row, value, after = taken
@@ -117,13 +111,7 @@ def _row(name: str) -> Field | None:
 def fours(
     recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Suggest up to four variations of each setting, by its name.
-
-    Args:
-        recipe: Of the picked picture.
-        schedulers: Other ones that its model supports.
-        models: Other ones whose noise has the same shape.
-    """
+    """Suggest up to four variations of each setting; `models` have noise of the same shape."""
     steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
     guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
     found = {
@@ -154,21 +142,14 @@ def refine(
 ) -> tuple[Recipe, ...]:
     """Vary a recipe line by line and keep everything else, its seed above all.
 
-    Args:
-        parent: The recipe of the picture that was picked.
-        texts: One recipe for each text that is not blank.
-        card_of: Called only for lines with settings.
-        prompt: What words are appended to; the parent's own prompt by default.
-        vocabulary: Of the parent's model; it translates words of other languages.
-        hold: The share of its steps, from the first, that are the parent's; a line may say another.
-        region: The part of the picture that is painted; all of it by default.
+    Each text that is not blank gives a recipe; its words are appended to `prompt`, by default the
+    parent's. `card_of` is called only for lines with settings; the model's `vocabulary` translates
+    words of other languages. `hold` is the share of the first steps that are the parent's, unless a
+    line says another. Only `region`, by default all, is painted.
 
-    Raises:
-        InputError: `variations_empty`; the prompt is empty or too long; a value cannot be.
-        ModelError: A model is not there, or its noise has another shape.
+    Raise `variations_empty`, or for a wrong prompt, value or model.
 
-    Source:
-        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
+    Source: https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
     opened = (line for text in texts for line in alternatives(text, field="vary"))
     lines = [line for line in opened if says_something(line)]

@@ -25,8 +25,7 @@ FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "fea
 """The attributes of a recipe that follows no parent."""
 
 _FEATHER_SHARE: Final = 16
-_MAX_BYTES: Final = 128 * 1024
-"""Of a recipe with its parents: half of what the texts of a PNG may take."""
+_MAX_BYTES: Final = 128 * 1024  # Of a recipe with its parents: half of what a PNG's texts may take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +39,14 @@ class Region:
 def steer(
     before: Recipe, after: Recipe, *, hold: float | None = None, region: Region | None = None
 ) -> Recipe:
-    """Return a variation that follows the picture that it varies.
+    """Return a variation that follows `before`; if that follows a parent, so does the variation.
 
-    Args:
-        before: The picture's recipe. If it follows a parent, so does the variation.
-        after: The variation's recipe.
-        hold: The share of the steps, from the first, that are the picture's; 0 to `MAX_HOLD`.
-        region: The painted region; the whole picture by default.
+    `hold` is the share of the first steps that are the picture's, 0 to `MAX_HOLD`; without a
+    `region` the whole picture is painted.
 
     Raises:
-        InputError: `hold_range`, `hold_steps`; `way_settings`: it differs from its parent in more
-            than words and guidance; `way_deep`.
+        InputError: `hold_range`, `hold_steps`, `way_deep`; `way_settings`: it differs from its
+            parent in more than words and guidance.
     """
     held_steps = _held_steps(after, hold) if hold else 0
     if held_steps or region:

@@ -14,8 +14,7 @@ class Bounds:
 
     queue_s: float | None = None  # Of everything that waits or runs
     run_s: float | None = None  # Of one request
-    # How many runs one address may have waiting or running, for all visitors
-    runs_per_address: int | None = None
+    runs_per_address: int | None = None  # Waiting or running, of all its visitors
 
 
 UNBOUNDED: Final = Bounds()
@@ -46,9 +45,7 @@ def admit(
     runs_per_owner: int,
     bounds: Bounds,
 ) -> None:
-    """Refuse a request of `new_s` seconds that is too much.
-
-    `active` are the asker and the remaining seconds of each that waits or runs.
+    """Refuse a request of `new_s` seconds beside `active`, the others and their seconds left.
 
     Raises:
         InputError: `run_long`: it is too much at any time.

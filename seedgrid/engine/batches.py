@@ -30,9 +30,8 @@ Cells = tuple[int, ...]
 class Batches:
     """The batches of a run that are still to be painted.
 
-    Attributes:
-        needs_painter: False if all of its pictures were known at the start.
-        misfits: Names of painters whose passport differs from that of the run's first batch.
+    `needs_painter` is False if all pictures were known at the start; `misfits` names painters whose
+    passport differs from that of the first batch.
     """
 
     def __init__(self, run: Run) -> None:
@@ -64,10 +63,7 @@ class Batches:
         return bool(self._ready)
 
     def recall(self, passports: KnownPassports, painted: Painted) -> list[Known]:
-        """Return pictures that need no painting; their cells are in no batch from now on.
-
-        Call it before any batch is taken. Only recipes whose passport is known are looked up.
-        """
+        """Remove and return what needs no painting, by known passports; call before any `take`."""
         cells_of: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
@@ -186,8 +182,7 @@ class Batches:
 def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
     """Return a placement that needs less memory, and what to say of it; None if there is none.
 
-    First what changes no bit. Then what is recorded in the passport, so that verifying does the
-    same; decoding in tiles changes pictures the most.
+    First what changes no bit, then what the passport records, so that verifying does the same.
     """
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]

@@ -39,8 +39,7 @@ class Warmth:
 
     state: Literal["cold", "loading", "ready", "failed"] = "cold"
     model: str = ""  # Which one; empty when cold
-    # Why it failed; the next run tries again and fails with the same words
-    error: SeedGridError | None = None
+    error: SeedGridError | None = None  # Why it failed; the next run tries again
 
 
 class Engine:
@@ -280,7 +279,6 @@ class Engine:
         atexit.unregister(self.close)
 
     def _join(self, name: str, backend: Backend) -> None:
-        """Start a worker for a painter that joined the cluster."""
         with self._lock:
             if self._shared.queue.is_closed:
                 backend.close()

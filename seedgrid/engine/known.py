@@ -1,7 +1,6 @@
 """What needs no painting: pictures that a library has, or that live runs have painted.
 
-Live runs save nothing. What was painted for them stays in `Painted` for a while, so an ordinary run
-of the same recipes takes the very bits from there. Knows nothing of files.
+Live runs save nothing; `Painted` keeps theirs for ordinary runs. Knows nothing of files.
 """
 
 import threading
@@ -15,13 +14,11 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.run import Run
 
-_MOST_BYTES: Final = 64 * 2**20
-"""Of pixels, for all owners together: 340 pictures of 256 px, or 21 of 1024 px."""
+_MOST_BYTES: Final = 64 * 2**20  # Of all owners' pixels: 340 pictures of 256 px, or 21 of 1024 px
 _MAX_PASSPORTS: Final = 256
-_IN_PASSPORTS: Final = frozenset(
+_IN_PASSPORTS: Final = frozenset(  # Settings of a recipe that a passport may depend on
     {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
 )
-"""Settings of a recipe that a passport may depend on."""
 
 
 class Painted:
@@ -51,12 +48,8 @@ class Painted:
     ) -> Pixels | None:
         """Return an owner's picture of a recipe, shape (height, width, 3), uint8, if it is kept.
 
-        Args:
-            owner: The owner of the live run that painted it.
-            recipe_id: `Recipe.id`.
-            passport_digest: The passport it must have; empty for any.
-            decoder: The tiny decoder that may have decoded it, besides the model's own; None for
-                any.
+        An empty `passport_digest` means any. `decoder` is a tiny decoder that may have decoded it,
+        besides the model's own; None means any.
         """
         with self._lock:
             pixels, digest, by = self._pictures.get((owner, recipe_id), (None, "", ""))

@@ -1,7 +1,6 @@
 """FairQueue: what waits for a painter. Owners take turns; each waiting run announces its position.
 
-Runs and tasks (verifying, loading ahead) wait in one queue; an owner's tasks take turns of their
-own, so they come between two batches of a long run. Live runs come last, in turns of their own.
+Tasks (verifying, loading ahead) take turns of their own, between batches; live runs come last.
 """
 
 import contextlib
@@ -21,8 +20,7 @@ from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Asker
 from seedgrid.engine.batches import LIVE, Batches
 
-_CHECK_S: Final = 0.5
-"""A waiting painter checks so often for work that only it may take, and whether it should end."""
+_CHECK_S: Final = 0.5  # How often a waiting painter looks for work only it may take, or its end
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,8 +31,7 @@ class Task:
     asker: Asker
     recipes: tuple[Recipe, ...] = ()  # What it will paint, for the estimate of its time
     future: Future[Any] = field(default_factory=Future)
-    # The caller's context variables, in which the function is called
-    context: Context = field(default_factory=copy_context)
+    context: Context = field(default_factory=copy_context)  # The caller's context variables
 
     @property
     def turn(self) -> tuple[str, str]:
@@ -143,7 +140,7 @@ class FairQueue:
         return tuple(sorted(every, key=lambda work: work.turn[0] == LIVE))
 
     def _announce_positions(self) -> None:
-        """Announce each run's position; runs that are being painted count last and have none."""
+        """Announce positions; runs that are being painted count last and have none."""
         runs = [work for work in self._in_order() if isinstance(work, Batches)]
         runs.sort(key=lambda batches: batches.is_painted)
         for position, batches in enumerate(runs):

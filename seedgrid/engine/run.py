@@ -1,7 +1,6 @@
 """Run: the jobs of one click, what has happened to them so far, and the way to stop them.
 
-Any number of watchers on any threads may follow a run, from its beginning, at their own pace; the
-run goes on without them. Knows nothing of painters.
+Watchers on any threads follow it at their own pace; it goes on without them, or any painter.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from seedgrid.engine.admission import Asker
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
-_STATES: Final[dict[type[Event], State]] = {
+_STATES: Final[dict[type[Event], State]] = {  # The state after an event; other events change none
     Queued: "queued",
     Loading: "running",
     Started: "running",
@@ -45,7 +44,6 @@ _STATES: Final[dict[type[Event], State]] = {
     Cancelled: "cancelled",
     Failed: "failed",
 }
-"""The state after an event; other events change none."""
 
 
 class Store(Protocol):
@@ -65,18 +63,12 @@ class Store(Protocol):
 
 
 class Run:
-    """Some jobs that were submitted together. Made by `Engine.submit`.
+    """Some jobs that were submitted together, in the order of their cells; see `Engine.submit`.
 
-    Attributes:
-        id: 32 random hexadecimal digits.
-        jobs: In the order of their cells.
-        library: Where the pictures go; those of a live run go nowhere.
-        fresh: Compute even what the library has.
-        expected: By cell, the digest of the pixels that it is compared with; empty for none.
-        notices: What the asker should know of the jobs.
-        is_live: It follows somebody's typing: its pictures are not saved, and it gives way.
-        context: The context variables of the asker, in which it is painted: ZeroGPU reads
-            there whose quota it is.
+    A live run follows somebody's typing: its pictures are not saved, and it gives way. `fresh`
+    computes even what the library has; `expected` has by cell the digest of the pixels to compare
+    with, or an empty text; `notices` are for the asker, whose `context` variables it is painted in:
+    ZeroGPU reads there whose quota it is.
     """
 
     def __init__(
@@ -202,15 +194,9 @@ class Run:
         self._on_cancel(self)
 
     def events(self, timeout_s: float | None = None) -> Iterator[Event]:
-        """Follow the run from its beginning to its end.
+        """Follow the run from its beginning; raise TimeoutError after `timeout_s` without an event.
 
         A `Noise`, `Step` or `Queued` that a later one has replaced may be left out, nothing else.
-
-        Args:
-            timeout_s: How long to wait for one event; None waits as long as it takes.
-
-        Raises:
-            TimeoutError: Nothing happened for that long.
         """
         since = 0
         while True:
@@ -224,14 +210,10 @@ class Run:
     def next_events(
         self, since: int, timeout_s: float | None = 0.0
     ) -> tuple[tuple[Event, ...], int]:
-        """Return what happened since a number, waiting if nothing did.
+        """Return what happened since a number, 0 at first, and the number for the next call.
 
-        Args:
-            since: 0 for the beginning, or the number that the last call returned.
-            timeout_s: How long to wait for the first event; None waits as long as it takes.
-
-        Returns:
-            The events, none after the timeout or the end, and the number for the next call.
+        It waits up to `timeout_s` for the first event, without limit for None; after that, or the
+        end of the run, there are no events.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
@@ -239,12 +221,7 @@ class Run:
             return tuple(event for _, event in new), self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
-        """Wait for the end and return the pictures in the order of their cells.
-
-        Raises:
-            SeedGridError: What made the run fail; `RunCancelled` when it was stopped.
-            TimeoutError: It did not end within `timeout_s`.
-        """
+        """Wait and return the pictures by cell; raise what failed, `RunCancelled`, TimeoutError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
@@ -256,21 +233,14 @@ class Run:
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
     def given(self) -> tuple[Entry, ...]:
-        """Return the pictures of a run that has ended, though some may have failed.
-
-        Raises:
-            SeedGridError: As `result`, if there is no picture, or the run broke off.
-        """
+        """Return the pictures of an ended run; raise as `result` if none, or if it broke off."""
         settled = len(self.finished) + len(self.missed)
         if not self.finished or settled < len(self.jobs):
             return self.result()
         return tuple(entry for _, entry in sorted(self.finished.items()))
 
     def when_changed(self, listener: Callable[[], None]) -> None:
-        """Call a listener now and after every event, on the thread that announces it.
-
-        For watchers that must not block a thread; the listener should return at once.
-        """
+        """Call a listener now and after each event, on the announcing thread; it must not block."""
         with self._changed:
             self._listeners.append(listener)
         listener()
@@ -281,11 +251,7 @@ class Run:
             self._listeners.remove(listener)
 
     def announce(self, *events: Event) -> None:
-        """Append events and wake all watchers. For the engine only.
-
-        Raises:
-            RuntimeError: The run has ended: nothing may follow the last event.
-        """
+        """Append events and wake all watchers. For the engine only; RuntimeError after the end."""
         with self._changed:
             listeners = self._append(events)
         for listener in listeners:

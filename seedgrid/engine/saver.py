@@ -1,7 +1,4 @@
-"""Saver: the thread that puts painted pictures into libraries and announces those that are safe.
-
-It saves while the next batch is painted, batch by batch, in the order of submission.
-"""
+"""Saver: the thread that saves and announces pictures, in order, while the next are painted."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -61,8 +58,8 @@ class Saver:
     def keep(self, run: Run, known: Known) -> tuple[Future[None], ...]:
         """Save and announce what needs no painting.
 
-        Pictures of the library get new places in the lineage; what was painted live is saved as if
-        it had been painted now.
+        Pictures of the library get new places in the lineage; live ones are saved as if painted
+        now.
         """
         cells = list(known.entries.items())
         kept = [

@@ -63,18 +63,10 @@ class Shared:
 
 
 class Worker:
-    """One painter and its thread.
+    """One painter and its thread, which alone calls `backend`, and closes it at the end.
 
-    Args:
-        backend: What paints; only this thread calls it, and closes it at the end.
-        shared: What all workers share.
-        on_lost: Called when it gave no sign of life for too long, or its thread died.
-        name: Its name among several.
-
-    Attributes:
-        gone: Set when the thread has ended.
-        is_over: Set it to end the thread after its present work.
-        work: Its present work.
+    `on_lost` is called if it gave no sign of life for too long, or its thread died; `name` is among
+    several. `gone` is set when the thread has ended; set `is_over` to end it after its `work`.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
-"""ZIP files: pictures alone, or a bundle with everything that paints them again.
+"""ZIP files: pictures alone, streamed, or a bundle with everything that paints them again.
 
-    write_bundle(entries, Path("art.zip"))
-
-An archive of pictures is streamed: only a piece of it is in memory, nothing on the disk.
+write_bundle(entries, Path("art.zip"))
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ from seedgrid.models.loras import LORAS
 from seedgrid.models.shelf import BUNDLED, UPSCALERS, needs_spandrel
 from seedgrid.storage.files import open_atomically
 
-_DATE: Final = (2026, 1, 1, 0, 0, 0)
-"""The date of all members, fixed so that equal archives are equal files."""
+_DATE: Final = (2026, 1, 1, 0, 0, 0)  # Of all members, so that equal archives are equal files
 _PIECE_BYTES: Final = 1024**2
 _README: Final = """\
 {count} pictures made with SeedGrid {version}.
@@ -52,12 +49,9 @@ def write_bundle(
 ) -> None:
     """Write a ZIP file with the pictures and everything that paints them again.
 
-    Args:
-        entries: At least one, with their files.
-        path: Replaced if it exists.
-        model: A model's folder to include. The bundled model is always included, since it cannot be
-            downloaded by name.
-        has_starts: Whether to include the start pictures, which an import then stores.
+    `path` is replaced if it exists. `model` is a folder to include; the bundled one always is,
+    since it cannot be downloaded by name. `has_starts` includes start pictures, which an import
+    stores.
     """
     program = script(entries, has_starts=False)
     model, files = model or _own_model(entries), weight_files(entries)
@@ -95,10 +89,8 @@ def write_bundle(
 def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
     """Return the files of the pictures' LoRAs and networks, by their names in a bundle.
 
-    Raises:
-        InputError: `lora_not_offered` or `upscaler_not_offered`: a public page gives out no other
-            files, whatever digests a picture names.
-        ModelError: It is not here.
+    Raise if one is not here; in public, whatever digests a picture names, `lora_not_offered` or
+    `upscaler_not_offered`.
     """
     files = {}
     for recipe in (each for entry in entries for each in entry.recipe.line):

@@ -63,11 +63,7 @@ class Block:
 
 
 def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Image:
-    """Draw blocks one below the other, and a footer; pictures are opened as they are drawn.
-
-    Raises:
-        InputError: `sheet_large`: it is too large even with the smallest pictures.
-    """
+    """Draw blocks and a footer, opening pictures as they are drawn; raise `sheet_large`."""
     cell_px, width, height = _fitting_size(blocks, columns)
     page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
     for block in blocks:
@@ -126,10 +122,7 @@ def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: i
 
 
 def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
-    """Break a text into lines that fit; a text that is too long ends with an ellipsis.
-
-    Scripts without spaces break between letters.
-    """
+    """Break a text into lines that fit, ended by an ellipsis; without spaces between letters."""
     font = font_for(text, size_px)
     lines: list[str] = []
     rest = " ".join(text.split())

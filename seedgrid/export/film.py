@@ -1,7 +1,4 @@
-"""The steps from a picture's noise to the picture, as a short film that loops: WebP or GIF.
-
-Every frame is the model's prediction at a step; nothing is interpolated.
-"""
+"""A picture's steps from noise as a looping film, WebP or GIF; nothing is interpolated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +18,7 @@ MAX_SIDE_PX: Final = 512
 SUFFIXES: Final = (".webp", ".gif")
 
 _NOISE_MS: Final = 700
-_STEPS_MS: Final = 3000
-"""The steps together take about this long, each within the bounds of `_STEP_MS`."""
+_STEPS_MS: Final = 3000  # Of all steps, about; each is within `_STEP_MS`
 _STEP_MS: Final = (60, 450)
 _END_MS: Final = 2200
 _WEBP_QUALITY: Final = 82
@@ -39,11 +35,7 @@ class Film:
 
 
 def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:
-    """Paint a picture again and keep the preview of each step; call it on the backend's thread.
-
-    Raises:
-        RunError: It could not be painted, or the watch stopped it.
-    """
+    """Paint again and keep each step's preview, on the backend's thread; raise if it fails."""
     recorder = _PreviewRecorder(watch)
     backend.prepare(entry.recipe, placement)
     (end,) = backend.paint([entry.recipe], placement, recorder)
@@ -97,12 +89,7 @@ def check_suffix(path: Path) -> str:
 
 
 def write_film(film: Film, path: Path) -> None:
-    """Write a film as WebP or GIF.
-
-    Raises:
-        InputError: `film_suffix`.
-        LibraryError: The file cannot be written.
-    """
+    """Write a film as WebP or GIF; raise `film_suffix`, or if the file cannot be written."""
     suffix = check_suffix(path)
     first, *others = _frames(film)
     webp = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}

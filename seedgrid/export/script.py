@@ -1,8 +1,7 @@
 """Writes a script that paints pictures again with diffusers alone, and compares them.
 
-It makes the same plain diffusers calls as SeedGrid: padded to the lock width, with fresh CPU
-generators, the same scheduler and settings. It imports nothing of SeedGrid, which proves that
-SeedGrid adds nothing of its own.
+It makes SeedGrid's plain diffusers calls (padded to the lock width, fresh CPU generators) and
+imports nothing of it, which proves that SeedGrid adds nothing of its own.
 
     Path("reproduce.py").write_text(script(entries))
 """
@@ -48,20 +47,12 @@ _OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4", "sdnq": "0.2", "gguf": "0
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     """Return a program that paints these pictures again with diffusers and compares them.
 
-    Args:
-        entries: At least one; those of one model, size and settings share a batch.
-        has_starts: Whether the program contains the start pictures; otherwise it reads them from
-            the folder `starts` beside it.
+    Those of one model, size and settings share a batch. Start pictures are in the program if
+    `has_starts`, else in the folder `starts` beside it. It prints `identical` or `DIFFERENT` for
+    each picture and exits with 0 if all are identical. A model that is no hub id is passed by
+    `--model PATH`, one of several by `--model NAME=PATH`.
 
-    Returns:
-        Python source. It prints `identical` or `DIFFERENT` for each picture and exits with 0 if all
-        are identical. A model that is no hub id is passed by `--model PATH`, one of several by
-        `--model NAME=PATH`.
-
-    Raises:
-        PictureError: `start_missing`.
-        InputError: `export_nothing`, `scheduler_unknown`, or `model_name`: a picture's
-            model has no valid name.
+    Raise `start_missing`, `export_nothing`, `scheduler_unknown`, or `model_name`.
     """
     if not entries:
         raise InputError("export_nothing", field="picture")

@@ -1,7 +1,7 @@
 """Several pictures in one PNG file: a plain grid, a contact sheet, or the poster of a work.
 
-Several rounds of one work become a poster, with a block for each round; all other pictures become a
-grid. A sheet of one work contains its recipes as a text: importing it paints the whole tree again.
+Several rounds of one work become a poster, a block for each. A sheet of one work contains its
+recipes as a text: importing it paints the whole tree again.
 
     write_sheet(library.work(work_id), Path("poster.png"))
 """
@@ -37,12 +37,9 @@ _MAX_GRID_PIXELS: Final = 100_000_000
 
 
 def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
-    """Draw pictures, in the order in which they were made, and write them as one PNG.
+    """Draw pictures in the order of their making as one PNG, with words in `language`.
 
-    `language` is that of the words beside the prompts.
-
-    Raises:
-        InputError: `sheet_suffix`, `export_nothing`, or `sheet_large` for too many pictures.
+    Raise `sheet_suffix`, `export_nothing`, or `sheet_large` for too many pictures.
     """
     if path.suffix.lower() != ".png":
         raise InputError("sheet_suffix", field="sheet", value=path.name)
@@ -72,11 +69,8 @@ def write_grid(
 def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = None) -> Image.Image:
     """Return images of one size in rows and columns, as diffusers' `make_image_grid` does.
 
-    Args:
-        images: Row by row; missing cells stay black. They are reduced if the grid would have more
-            than 100 megapixels.
-        count: Number of images, at least one.
-        rows: By default nearly square: four make 2x2, five to nine 3 columns.
+    Missing cells stay black; above 100 megapixels images are reduced. `rows` is by default nearly
+    square: four make 2x2, five to nine 3 columns.
     """
     columns = count // rows if rows else math.isqrt(count - 1) + 1
     num_rows = -(-count // columns)

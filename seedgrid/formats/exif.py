@@ -15,23 +15,16 @@ from seedgrid.formats.importers.foreign import as_text, read_object
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES, exif_block
 
 _SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
-_MAKE_AND_MODEL: Final = range(0x0100, 0x0111)
-"""ComfyUI uses the tags from the camera's model downwards."""
+_MAKE_AND_MODEL: Final = range(0x0100, 0x0111)  # ComfyUI uses the tags from the model downwards
 
-_SIZES: Final = {1: 1, 2: 1, 4: 4, 7: 1, 13: 4}
-"""Bytes of one value of the types byte, text, long, undefined and pointer."""
+_SIZES: Final = {1: 1, 2: 1, 4: 4, 7: 1, 13: 4}  # Bytes of a byte, text, long, undefined, pointer
 
 _TEXT_TAGS: Final = {_SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT, *_MAKE_AND_MODEL}
 _MAX_FIELDS: Final = 1000
 
 
 def read_texts(data: bytes) -> dict[str, str]:
-    """Read the texts by the keys that the same tools use in a PNG.
-
-    Raises:
-        PictureError: `picture_foreign` when the EXIF block is damaged, `picture_text` when it has
-            more than 256 KB.
-    """
+    """Read the texts by PNG keys; raise `picture_foreign`, or `picture_text` above 256 KB."""
     block = exif_block(data)
     if block is None:
         raise PictureError("picture_text", value="EXIF")

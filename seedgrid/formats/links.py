@@ -31,10 +31,7 @@ _FORMS: Final[dict[type, tuple[re.Pattern[str], str]]] = {
 
 
 def link_query(recipe: Recipe) -> str:
-    """Return a recipe as the query of a link, with all settings that the page can fill in.
-
-    LoRAs are named in the prompt; digests are left out.
-    """
+    """Return a link's query: what the page can fill in, LoRAs in the prompt, no digests."""
     request = ask_again(recipe)
     values = {row.name: row.text(request) for row in IN_LINKS}
     values["prompt"] = write_tags(request.prompt, recipe.loras)
@@ -42,12 +39,10 @@ def link_query(recipe: Recipe) -> str:
 
 
 def read_link(query: str) -> Request | None:
-    """Read the query of a link, the text after the question mark; None without our settings.
+    """Read the text after a link's question mark; None without our settings.
 
-    Unknown names are ignored (hosts add their own).
-
-    Raises:
-        InputError: A wrong value, a repeated name, or a link that is too long, by field.
+    Unknown names are ignored (hosts add their own). Raise by field for a wrong value, a repeated
+    name, or a link that is too long.
     """
     if len(query) > MAX_CHARACTERS:
         raise InputError("link_invalid", field="prompt", value="link", reason="it is too long")

@@ -1,10 +1,9 @@
 """What SeedGrid writes into a picture for other programs, and a work's recipes as JSON.
 
 `parameters` is understood by AUTOMATIC1111-style readers. The mark of generated pictures is XMP
-with IPTC's digital source type; it contains no user text, so nothing is escaped. If `SEEDGRID_C2PA`
-names a certificate, pictures are signed by the C2PA standard with c2pa-python, an optional package;
-the signature is a chunk of the finished file, and no time stamp server is asked. A work's recipes
-are in `recipes.json` of a bundle and, under `WORK_KEY`, in a poster.
+with IPTC's digital source type, without user text. If `SEEDGRID_C2PA` names a certificate,
+c2pa-python (optional) signs the finished file, asking no time stamp server. A work's recipes are in
+`recipes.json` of a bundle and, under `WORK_KEY`, in a poster.
 
 Source: https://cv.iptc.org/newscodes/digitalsourcetype/; XMP specification, part 3, 1.1.5 (PNG);
 https://spec.c2pa.org, https://github.com/contentauth/c2pa-python
@@ -66,8 +65,7 @@ _WORK: Final = TypeAdapter(Annotated[list[WorkPicture], Field(min_length=1, max_
 def parameters_text(recipe: Recipe) -> str:
     """Return the recipe in the format of AUTOMATIC1111.
 
-    Source:
-        https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
+    Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
     """
     settings: dict[str, object] = {
         "Steps": recipe.num_inference_steps,
@@ -106,11 +104,7 @@ def without_version(text: str) -> str:
 
 
 def signed(png: bytes, *, has_start: bool) -> bytes:
-    """Return a PNG file with a signature if `SEEDGRID_C2PA` is set, else unchanged.
-
-    Raises:
-        LibraryError: `c2pa_missing` without c2pa-python; `c2pa_refused` with the reason.
-    """
+    """Return a PNG file, signed if `SEEDGRID_C2PA` is set; raise `c2pa_missing`, `c2pa_refused`."""
     named = os.environ.get(SIGNING_VARIABLE)
     if not named:
         return png
@@ -155,11 +149,7 @@ def write_work(entries: Iterable[Entry]) -> str:
 
 
 def read_work(text: str) -> tuple[WorkPicture, ...]:
-    """Read the pictures of one work, in the order of their rounds and cells.
-
-    Raises:
-        PictureError: `picture_record`: it is no such text, or its pictures are not of one work.
-    """
+    """Read one work's pictures, by round and cell; raise `picture_record` for any other text."""
     try:
         pictures = _WORK.validate_json(text)
     except ValidationError as error:

@@ -1,7 +1,6 @@
 """Writes recipes into PNG files and reads them: the `seedgrid` chunk, and texts for other programs.
 
-Every file is parsed with limits (png_chunks.py) before Pillow sees it; any fault becomes one
-`PictureError`.
+Files are parsed with limits (png_chunks.py) before Pillow sees them; a fault is a `PictureError`.
 
     record = read(Path("fox.png"))
     record.recipe.seed
@@ -42,10 +41,7 @@ class PngRecord(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
-    Equal pictures give equal bytes with one release of Pillow.
-
-    Raises:
-        PictureError: `picture_altered`: the pixels are not of the recipe's size.
+    Equal pictures give equal bytes with one release of Pillow; raise `picture_altered`.
     """
     if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
         raise PictureError("picture_altered")
@@ -69,10 +65,8 @@ def pack(pixels: Pixels) -> bytes:
 def read(source: Source) -> PngRecord:
     """Read the record of a SeedGrid picture, without decoding its pixels.
 
-    Raises:
-        PictureError: The file is missing, damaged or too large; `picture_without_recipe`: it is no
-            picture of SeedGrid; `picture_record`: its recipe cannot be read; `picture_altered`: its
-            size is not the recipe's.
+    Raise for a bad file, a foreign one (`picture_without_recipe`), a recipe that cannot be read
+    (`picture_record`), or another size than the recipe's (`picture_altered`).
     """
     chunks = png_chunks.split(read_bytes(source))
     size, record = png_chunks.header(chunks), record_of(chunks)
@@ -91,12 +85,7 @@ def read_checked(source: Source) -> tuple[PngRecord, Pixels]:
 
 
 def read_pixels(source: Source) -> Pixels:
-    """Decode any PNG file to RGB, shape (height, width, 3), uint8; transparency is dropped.
-
-    Raises:
-        PictureError: The file is missing, damaged or too large; `picture_large` also if decoding
-            takes too much memory.
-    """
+    """Decode a PNG to RGB, (height, width, 3), uint8, without alpha; raise if bad or too large."""
     data = read_bytes(source)
     png_chunks.header(png_chunks.split(data))
     try:
@@ -107,21 +96,13 @@ def read_pixels(source: Source) -> Pixels:
 
 
 def read_size(source: Source) -> tuple[int, int]:
-    """Return width and height of any PNG file, in pixels, without decoding it.
-
-    Raises:
-        PictureError: The file is missing, damaged or too large.
-    """
+    """Return width and height of any PNG file, in pixels, not decoded; raise if it is bad."""
     size = png_chunks.header(png_chunks.split(read_bytes(source)))
     return size.width, size.height
 
 
 def read_texts(source: Source) -> dict[str, str | None]:
-    """Read the text chunks of any PNG file by key; None for a text that is too long (`texts`).
-
-    Raises:
-        PictureError: The file is missing, damaged or too large.
-    """
+    """Read a PNG's texts by key, None for one too long (`texts`); raise if the file is bad."""
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
     return png_chunks.texts(chunks)
@@ -158,11 +139,7 @@ def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Return the bytes of a file of at most 64 MB.
-
-    Raises:
-        PictureError: `picture_missing`, `picture_unreadable` or `picture_large`.
-    """
+    """Return up to 64 MB; raise `picture_missing`, `picture_unreadable` or `picture_large`."""
     if isinstance(source, bytes):
         return source
     try:

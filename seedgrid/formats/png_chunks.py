@@ -1,6 +1,6 @@
-"""Parses the chunks of PNG files with limits, and reads and writes their texts.
+"""Parses the chunks of PNG files with limits, and reads and writes their texts, not pixels.
 
-Pillow would accept a million tiny text chunks or 60 MB in one. Pixels are not decoded here.
+Pillow would accept a million tiny text chunks or 60 MB in one.
 
 Source: https://www.w3.org/TR/png-3/
 """
@@ -41,11 +41,7 @@ class Header(NamedTuple):
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
-    """Split a PNG file into its chunks, IHDR first, IEND last; bytes after IEND are dropped.
-
-    Raises:
-        PictureError: `picture_large`, or `picture_damaged` with what is wrong.
-    """
+    """Split a PNG into its chunks, up to IEND; raise `picture_large`, or `picture_damaged`."""
     if len(png) > MAX_FILE_BYTES:
         raise PictureError("picture_large", value=f"{len(png) // 2**20} MB", limit="64 MB")
     if not png.startswith(SIGNATURE):
@@ -79,11 +75,7 @@ def header(chunks: Iterable[Chunk]) -> Header:
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
-    """Read at most 256 KB of texts by key, None for one beyond that; the first of each key counts.
-
-    Raises:
-        PictureError: `picture_damaged` for a text that cannot be decompressed.
-    """
+    """Read 256 KB of texts by key, the first of each, None beyond; raise `picture_damaged`."""
     by_key: dict[str, str | None] = {}
     left = MAX_METADATA_BYTES
     for chunk in chunks:

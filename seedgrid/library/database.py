@@ -1,10 +1,9 @@
 """The library on the disk: its PNG files, and the SQLite database that indexes them.
 
-A PNG file is on the disk, whole, before its row is committed.
-
-A connection lives for one transaction, so nothing stays open or locked between calls. With the
-rollback journal, `synchronous=EXTRA` and BEGIN IMMEDIATE before writing, the crash tests lose
-nothing. SQLite's errors become `LibraryError` here.
+A PNG file is on the disk, whole, before its row is committed. A connection lives for one
+transaction, so nothing stays open or locked. With the rollback journal, `synchronous=EXTRA` and
+BEGIN IMMEDIATE before writing, the crash tests lose nothing. SQLite's errors become `LibraryError`
+here.
 """
 
 import contextlib
@@ -25,8 +24,7 @@ from seedgrid.storage.files import make_folder, refusals, sync_folder, write_ato
 VERSION: Final = 1  # of the schema, in the database's `user_version`
 
 _BACKUP_EVERY_S: Final = 24 * 3600.0
-_UNFINISHED_FOR_S: Final = 24 * 3600.0
-"""A temporary file of this age was left by a process that was killed."""
+_UNFINISHED_FOR_S: Final = 24 * 3600.0  # An older temporary file was left by a killed process
 
 _SCHEMA: Final = (
     "CREATE TABLE recipes (recipe_id TEXT NOT NULL PRIMARY KEY, "
@@ -86,8 +84,7 @@ _SCHEMA: Final = (
     f"PRAGMA user_version = {VERSION}",
 )
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_NOT_OURS: Final = ("no such table", "no such column")
-"""SQLite's messages for a database with other tables."""
+_NOT_OURS: Final = ("no such table", "no such column")  # Of a database with other tables
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
@@ -163,12 +160,10 @@ class Files:
 
 
 class Database:
-    """One SQLite file, shared by threads and by processes.
+    """One SQLite file, shared by threads and processes, made by the first write.
 
-    Args:
-        path: It is made by the first transaction that writes; until then it reads as empty. Beside
-            picture files a missing or empty one is damaged instead (`library_damaged`).
-        timeout_s: How long a transaction waits for others.
+    Until then it reads as empty; beside picture files a missing or empty one is damaged instead
+    (`library_damaged`). A transaction waits `timeout_s` for others.
     """
 
     def __init__(self, path: Path, *, timeout_s: float) -> None:
@@ -185,10 +180,7 @@ class Database:
 
     @contextlib.contextmanager
     def writes(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction, which is on the disk at its end.
-
-        Any exception in the block rolls it back.
-        """
+        """Open a write transaction, on the disk at its end; any exception rolls it back."""
         with self._refusals(), contextlib.closing(self._begun("BEGIN IMMEDIATE")) as connection:
             yield connection
             connection.execute("COMMIT")

@@ -1,10 +1,9 @@
-"""Library: a folder with all pictures, and an index to search them.
+"""Library: a folder with all pictures, and an index, shared by threads and processes.
 
     with Library(Path("art")) as library:
         entry = library.add(picture)
 
-When `add` returns, the picture survives kill -9, a power cut and a full disk. Threads and processes
-can share a library.
+When `add` returns, the picture survives kill -9, a power cut and a full disk.
 """
 
 import hashlib
@@ -37,8 +36,7 @@ from seedgrid.library.search import Searches
 from seedgrid.storage import starts
 from seedgrid.storage.files import check_room, make_folder
 
-_BESIDE_PIXELS: Final = 16 * 1024
-"""Bytes of a picture's recipe and row; compressed pixels are never larger than raw ones."""
+_BESIDE_PIXELS: Final = 16 * 1024  # Of recipe and row; packed pixels are never larger than raw ones
 
 _File = tuple[bytes, Entry]  # a PNG file and its entry
 
@@ -57,18 +55,11 @@ class Watcher(Protocol):
 
 
 class Library(Searches):
-    """All pictures with their lineage, marks and files.
+    """All pictures with their lineage, marks and files; the folder is made with the first one.
 
-    The folder is made with the first picture. A change of marks applies to all given pictures or to
-    none: with an `InputError` (`picture_unknown`) or a `LibraryError` nothing has changed.
-
-    Args:
-        folder: Its folder.
-        busy_timeout_s: How long to wait for another process that is writing.
-        watcher: Limits it and counts its bytes.
-
-    Raises:
-        LibraryError: The folder or its database refuses; nothing has changed.
+    A change of marks applies to all given pictures or to none. `busy_timeout_s` is the wait for
+    another process that is writing; `watcher` sets limits and counts bytes. Raise LibraryError if
+    the folder or its database refuses; at any error nothing has changed.
     """
 
     def __init__(
@@ -102,22 +93,14 @@ class Library(Searches):
         """Do nothing: no file stays open between two calls."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
-        """Check that the disk has room for pictures of these recipes, before they are painted.
-
-        Raises:
-            LibraryError: `disk_low`, with needed and free bytes; or the folder refuses.
-        """
+        """Check before painting that pictures of these recipes find room; raise `disk_low`."""
         self._ask_to_grow()
         make_folder(self.folder)
         sizes = [3 * recipe.width * recipe.height + _BESIDE_PIXELS for recipe in recipes]
         check_room(self.folder, sum(sizes))
 
     def add(self, picture: Picture) -> Entry:
-        """Add a picture that was painted here; when this returns it is safe on disk.
-
-        Raises:
-            LibraryError: Full, read-only or locked; older pictures are untouched.
-        """
+        """Add a picture painted here, safe on disk at return; an error changes no other picture."""
         return self.add_together([picture])[0]
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
@@ -128,9 +111,7 @@ class Library(Searches):
         return self._keep([self._file(data, picture, "painted here") for data, picture in pairs])
 
     def add_png(self, data: bytes) -> Entry:
-        """Add a SeedGrid PNG file unchanged, unless it is in the library already.
-
-        Its origin is "taken in": anybody can write any pixels and their digest into a file.
+        """Add a SeedGrid PNG file once, unchanged, as "taken in": anybody can write such a file.
 
         Raises:
             PictureError: It has no recipe, is damaged, or its pixels do not have its digest.
@@ -142,11 +123,7 @@ class Library(Searches):
         return self._keep([self._file(data, record, "taken in")])[0]
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
-        """Add copies of pictures with other lineages, without computing them.
-
-        Raises:
-            LibraryError: `picture_lost`: a file is missing or damaged; or the folder refuses.
-        """
+        """Add copies of pictures with other lineages, not computed; raise `picture_lost`."""
         files = []
         for entry, lineage in copies:
             data = self._files.read(entry.file_sha256)
@@ -206,11 +183,7 @@ class Library(Searches):
         return self._change(picture_ids, lambda entry: replace(entry, trashed=False))
 
     def empty_trash(self) -> int:
-        """Delete all pictures in the trash, files and rows; return their number.
-
-        Raises:
-            LibraryError: Pictures that were not deleted are still in the trash.
-        """
+        """Delete all in the trash, files and rows; return the number. What fails is still there."""
         with self._database.writes() as connection:
             statement = "SELECT picture_id, file_sha256 FROM pictures WHERE trashed = 1"
             rows = connection.execute(statement).fetchall()
@@ -228,8 +201,7 @@ class Library(Searches):
     def check(self, *, repair: bool = False) -> Report:
         """Check every file and every row.
 
-        `repair` adds rows of files without one, moves damaged files away, and rebuilds a damaged
-        database from the files.
+        `repair` adds missing rows, moves damaged files away, and rebuilds a damaged database.
         """
         report = rebuild.inspect(self._files, self._database)
         if repair and not report.is_clean:

@@ -1,7 +1,6 @@
 """Checks a library's files and database, and rebuilds the database from the files.
 
-All that the database knows of a picture, except the artist's marks, is in its file. The marks come
-from the database itself if it can be read, else from its backup.
+Only the artist's marks are not in the files: they come from the database, else from its backup.
 """
 
 import json
@@ -54,10 +53,9 @@ class Report:
 
 
 def prepare(files: Files, database: Database) -> tuple[Notice, ...]:
-    """Make sure that a library can be used; return a notice if a damaged database was rebuilt.
+    """Make a library usable; return a notice if a damaged database was rebuilt.
 
-    Raises:
-        LibraryError: The database is of a later SeedGrid, or the folder refuses.
+    Raise LibraryError if it is of a later SeedGrid, or the folder refuses.
     """
     files.sweep()
     notices: tuple[Notice, ...] = ()

@@ -1,9 +1,8 @@
-"""Searches in a library: by id, words, tag, round and work, in pages.
+"""Searches in a library: by id, words, tag, round and work.
 
 `get`, `find`, `round` and `work` include trashed and lost pictures, so that trees stay whole;
-`search` and `works` leave out the trash. An entry says whether it is `trashed` or `lost`.
-
-Pages continue after a row's number, so that late pages are as fast as the first.
+`search` and `works` leave out the trash. Pages continue after a row's number, so that late ones are
+as fast as the first.
 """
 
 import hashlib
@@ -21,8 +20,7 @@ from seedgrid.core.picture import OURS, Collection, Entry, Lineage
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.library.database import Database, Files
 
-Sort = Literal["newest", "oldest", "favourites", "words"]
-"""The order of results; `favourites` and `words` sort equal ones by the newest."""
+Sort = Literal["newest", "oldest", "favourites", "words"]  # Equal ones by the newest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +78,7 @@ _ORDERS: Final[Mapping[Sort, tuple[str, str]]] = {
         "(prompt COLLATE NOCASE, -number) > "
         "(SELECT prompt, -number FROM {rows} WHERE number = :after)",
     ),
-}
-"""For each order: ORDER BY, and the condition for rows after the last page."""
+}  # For each order: ORDER BY, and the condition for rows after the last page
 _FILTERS: Final = {
     "model": "{row}.model = :model",
     "seed": "{row}.seed = :seed",
@@ -98,8 +95,7 @@ _TREES: Final = """
     SELECT work_id, max(number) AS newest, count(*) AS num_pictures, max(favourite) AS favourite,
         group_concat(likeness) AS likeness
     FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
-"""
-"""Works outside the trash; the index orders their pictures by `likeness`."""
+"""  # Works outside the trash; the index orders their pictures by `likeness`
 _STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
 """Words that also find pictures with held steps or a region, by a path in the recipe's JSON."""
 _PIECE: Final = 3  # the index has pieces of three letters; shorter words are searched row by row
@@ -113,21 +109,15 @@ class Searches:
         self._database = database
 
     def get(self, picture_id: str) -> Entry:
-        """Return the picture with this id, trashed and lost ones too.
-
-        Raises:
-            InputError: `picture_unknown`.
-        """
+        """Return the picture with this id, trashed and lost ones too; raise `picture_unknown`."""
         with self._database.reads() as connection:
             return self._one(connection, picture_id)
 
     def find(self, text: str) -> Entry:
-        """Return the picture with this id, this recipe's id, or the beginning of one of them.
+        """Return the picture of an id or a recipe's id, or of its first digits, at least 4.
 
-        `text` has at least 4 hexadecimal digits. Of several pictures of one recipe the newest.
-
-        Raises:
-            InputError: `picture_unknown` or `picture_ambiguous`.
+        Of several pictures of one recipe the newest. Raise `picture_unknown` or
+        `picture_ambiguous`.
         """
         digits = text.strip().lower()
         matches: tuple[Entry, ...] = ()
@@ -144,9 +134,9 @@ class Searches:
         return matches[-1]
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
-        """Return the newest picture of each recipe under a passport, with its file checked.
+        """Return each recipe's newest picture under a passport, with its file checked.
 
-        Only pictures that were painted or verified here: an imported file can claim any pixels.
+        Only those painted or verified here: an imported file can claim any pixels.
         """
         condition = (
             "passport_id = :passport AND trashed = 0 "
@@ -184,10 +174,7 @@ class Searches:
     def works(
         self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
     ) -> WorkPage:
-        """Return the works; equal works as one. The order is that of their newest pictures.
-
-        `after` is `WorkPage.after` of the page before.
-        """
+        """Return the works by newest picture, equal ones as one; `after` is `WorkPage.after`."""
         order, beyond = _ORDERS[sort]
         statement = f"""
             WITH trees AS ({_TREES.format(condition="")}),
@@ -252,14 +239,10 @@ class Searches:
     ) -> Page:
         """Return the pictures that match all conditions.
 
-        Args:
-            text: Words or parts of words that the prompt must all contain, ignoring case;
-                `held` and `region` also find pictures with held steps or a region.
-            limit: Maximum number of pictures of a page.
-            after: `Page.after` of the page before.
-            sort: The order.
-            merged: Whether equal pictures are shown as one; `Page.times` counts them.
-            **search: See `Search`.
+        The prompt must contain all words or parts of words in `text`, ignoring case; `held` and
+        `region` also find pictures with held steps or a region. `limit` is that of a page, `after`
+        the `Page.after` of the page before; if `merged`, equal pictures are one, counted in
+        `Page.times`.
         """
         order, beyond = _ORDERS[sort]
         filters = [each for name, each in _FILTERS.items() if search.get(name) not in (None, "")]
@@ -335,11 +318,7 @@ class Searches:
 
 
 def read_entry(row: sqlite3.Row, files: Files) -> Entry:
-    """Turn a row of pictures, with `recipe_json` and `passport_json`, into an entry.
-
-    Raises:
-        LibraryError: `library_damaged`: the row cannot be what was written.
-    """
+    """Turn a row with `recipe_json` and `passport_json` into an entry; raise `library_damaged`."""
     recipe, passport = str(row["recipe_json"]), str(row["passport_json"])
     if (_sha256(recipe), _sha256(passport)) != (row["recipe_id"], row["passport_id"]):
         raise LibraryError("library_damaged", value=row["picture_id"])

@@ -1,7 +1,6 @@
 """Imports files, folders and ZIP bundles: SeedGrid's pictures into the library, others as requests.
 
-A ZIP file is read member by member within limits; nothing is extracted to the disk. A bad file
-is reported, and the others are imported.
+A ZIP file is read member by member within limits, never extracted; a bad file is only reported.
 
     for taken in take_in(library, [Path("from-a-friend.zip")]):
         print(taken.name, taken.entry or taken.error)
@@ -46,13 +45,11 @@ _UNREADABLE: Final = (
     OSError,
     EOFError,
     ValueError,
-)
-"""Raised by `zipfile` for a damaged file or member; RuntimeError for a password."""
+)  # Raised by `zipfile` for a damaged file or member; RuntimeError for a password
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
-_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
-"""SeedGrid writes PNG files; other tools also write the others."""
+_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")  # SeedGrid writes only the first
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,7 @@
-"""The models, LoRAs and upscaler networks on this machine, and those that can be downloaded.
+"""The models, LoRAs and networks on this machine or to download; in public only those offered.
 
-For the page and the command line; on a public page only what its owner offers. It loads no model.
-
-    for managed in studio.model_manager.items():
-        print(managed.item.id, managed.fits)
+for managed in studio.model_manager.items():
+    print(managed.item.id, managed.fits)
 """
 
 import contextlib
@@ -45,8 +43,7 @@ class ManagedModel:
 class ModelManager:
     """Lists, adds, downloads and deletes models. Safe to use from any thread.
 
-    Attributes:
-        downloads: Those of this process, and interrupted ones.
+    `downloads` has those of this process, and interrupted ones.
     """
 
     def __init__(self) -> None:
@@ -69,14 +66,9 @@ class ModelManager:
         return tuple(each for each in lora_items() if is_offered(each.id, each.hub_id))
 
     def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
-        """Return LoRAs as recipes hold them; their files are remembered by name.
+        """Return LoRAs from names or files with scales, as in `"fox.safetensors=0.8"`.
 
-        Args:
-            named: Names or .safetensors files, with a scale as in `"fox.safetensors=0.8"`.
-
-        Raises:
-            ModelError: One is missing, or no LoRA.
-            InputError: A scale is out of range.
+        Files are remembered by name. Raise if one is missing or no LoRA, or a scale out of range.
         """
         loras = []
         for text in named:
@@ -88,27 +80,16 @@ class ModelManager:
         return tuple(loras)
 
     def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
-        """Return the names of the upscaler networks; on a public page only those offered.
-
-        Args:
-            card: Of a model; its own network comes first.
-        """
+        """Return the networks' names, that of `card` first; in public only those offered."""
         own = (card.upscaler,) if card and card.upscaler else ()
         return tuple(dict.fromkeys((*own, *known_upscalers())))
 
     def take_upscaler(self, named: str) -> Upscaler:
-        """Return a network by its name or file; a file is remembered by its name.
-
-        Raises:
-            ModelError: It is missing, or no network.
-        """
+        """Return a network by its name or file (then remembered); raise if missing or none."""
         return UPSCALERS.take(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
     def first(self) -> tuple[FirstModel, ...]:
-        """Return recommended models to download that are not here yet.
-
-        Also the tiny decoders of models that are here.
-        """
+        """Return recommended models, and tiny decoders of models here, that are not here yet."""
         installed, tiny = set(), set()
         for model in registry.installed():
             installed.add(model.id)
@@ -131,30 +112,18 @@ class ModelManager:
         return name if name and decoder_folder(name) else ""
 
     def download(self, hub_id: str) -> Progress:
-        """Start or resume the download of a model or a LoRA; returns at once.
-
-        Raises:
-            ModelError: `model_name`; `download_forbidden` on a public page.
-        """
+        """Start or resume a download; raise `model_name`, in public `download_forbidden`."""
         if not _may_download(hub_id):
             raise ModelError("download_forbidden", value=hub_id[:80])
         return self.downloads.start(hub_id)
 
     def discard(self, hub_id: str) -> None:
-        """Delete an interrupted download and its files.
-
-        Raises:
-            ModelError: `download_busy`; `download_forbidden` on a public page.
-        """
+        """Delete an interrupted download; raise `download_busy`, in public `download_forbidden`."""
         _at_home(hub_id)
         self.downloads.discard(hub_id)
 
     def add(self, folder: str) -> Item:
-        """Remember a model's folder or file by its name.
-
-        Raises:
-            ModelError: It is no model, or is damaged; `download_forbidden` on a public page.
-        """
+        """Remember a model by name; raise if none or damaged, in public `download_forbidden`."""
         _at_home(folder)
         model = registry.find(folder)
         item = catalogue.describe(model)
@@ -163,21 +132,13 @@ class ModelManager:
         return item
 
     def add_lora(self, file: str) -> LoraItem:
-        """Remember a LoRA's file by its name.
-
-        Raises:
-            ModelError: `lora_missing`; `lora_damaged`; `download_forbidden` on a public page.
-        """
+        """Remember a LoRA; raise `lora_missing`, `lora_damaged`, in public `download_forbidden`."""
         _at_home(file)
         return describe_lora(LORAS.recorded(LORAS.take(Path(file))))
 
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:
-        """See `shelf.taking`.
-
-        Raises:
-            ModelError: As there; `download_forbidden` on a public page.
-        """
+        """See `shelf.taking`; raise as there, in public `download_forbidden`."""
         _at_home(name)
         with shelf.taking(name) as path:
             yield path
@@ -185,9 +146,7 @@ class ModelManager:
     def configure(self, name: str) -> None:
         """Download the configurations that a single file lacks, and put them beside it.
 
-        Raises:
-            ModelError: `model_missing`; `model_unrecognised`; `download_…`; on a public page
-                `download_forbidden`.
+        Raise `model_missing`, `model_unrecognised`, `download_…`, in public `download_forbidden`.
         """
         _at_home(name)
         model = registry.find(name)
@@ -198,9 +157,7 @@ class ModelManager:
     def delete(self, name: str) -> int:
         """Delete a model or LoRA that was downloaded or dropped; return the freed bytes.
 
-        Raises:
-            ModelError: `model_missing`; `model_kept`: it is the user's own folder; `download_busy`;
-                `download_forbidden` on a public page.
+        Raise `model_missing`, `model_kept` (the user's own), `download_busy`, `download_forbidden`.
         """
         _at_home(name)
         for item in catalogue.items():

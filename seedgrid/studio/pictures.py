@@ -76,9 +76,7 @@ AnyPicture = Entry | str | Path
 def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
     """Return the entry of a picture; the library is opened for an id only.
 
-    Raises:
-        PictureError: The file is missing, damaged, or holds no recipe.
-        InputError: `picture_unknown` or `picture_ambiguous` for an id.
+    Raise for a bad file, and `picture_unknown` or `picture_ambiguous` for an id.
     """
     if isinstance(picture, Entry):
         return picture
@@ -98,12 +96,7 @@ def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
 
 
 def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
-    """Keep any picture as a start; return the digest of its pixels.
-
-    Raises:
-        PictureError: It is missing, or no picture.
-        LibraryError: It cannot be kept.
-    """
+    """Keep any picture as a start and return its digest; raise if it is none or cannot be kept."""
     if isinstance(picture, str) and starts.place_of(picture) is not None:
         return picture
     if isinstance(picture, str | Path) and not is_id(picture):
@@ -120,10 +113,7 @@ AnyMask = str | Path | NDArray[Any]
 def take_region(
     only: AnyMask | None, feather: int | None, recipe: Recipe, library: Callable[[], Library]
 ) -> tuple[Region | None, tuple[Notice, ...]]:
-    """Keep the mask of what may change in a picture, resized to it.
-
-    Returns:
-        The region, None without a mask; and notices.
+    """Keep the mask of what may change, resized to the picture; return the region and notices.
 
     Raises:
         InputError: `mask_empty`, `mask_full`, `feather_range`, `feather_alone`.
@@ -158,8 +148,7 @@ def _read_mask(only: AnyMask) -> Pixels:
 def with_start(request: Request, library: Callable[[], Library]) -> Request:
     """Return the request with the digest of its start instead of an id; a path is not read.
 
-    Raises:
-        InputError: `start_unknown`, by the field `start`: it is not in the library.
+    Raise `start_unknown`, by the field `start`, if it is not in the library.
     """
     if not request.start:
         return request
@@ -176,11 +165,7 @@ def with_start(request: Request, library: Callable[[], Library]) -> Request:
 
 
 def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
-    """Refuse recipes whose starts or masks a library does not hold.
-
-    Raises:
-        PictureError: `start_missing`.
-    """
+    """Refuse recipes whose starts or masks a library lacks; raise `start_missing`."""
     for recipe in recipes:
         for digest in recipe.kept_pixels:
             if not _is_kept(digest, library):
@@ -202,11 +187,7 @@ def is_id(picture: str | Path) -> bool:
 
 
 def read_seeds(seeds: Seeds) -> tuple[int, ...]:
-    """Return the seeds as numbers.
-
-    Raises:
-        InputError: One of them is no seed.
-    """
+    """Return the seeds as numbers; raise if one is no seed."""
     if isinstance(seeds, str):
         return parse_seeds(seeds)
     if isinstance(seeds, Sequence):

@@ -26,13 +26,9 @@ MAX_LIST_KB: Final = 64
 def resolve_prompts(
     request: Request, prompts: Sequence[str], card: ModelCard
 ) -> tuple[Recipe, ...]:
-    """Turn a request into recipes, each prompt on every seed.
+    """Turn a request into recipes, each prompt on every seed; raise for a wrong field or LoRA.
 
     An open width becomes one at which no probe found a leak here.
-
-    Raises:
-        InputError: A field of the request is wrong.
-        ModelError: A LoRA that a prompt names is not there.
     """
     found: dict[str, Lora] = {}
     chosen = dict.fromkeys(one for prompt in prompts for one in alternatives(prompt))
@@ -48,11 +44,7 @@ def open_word_lists(text: str, folder: Path | None, *, field: str) -> tuple[str,
     """Return a text with each line of the word lists that it names: `a __coat__ fox`, coat.txt.
 
     A line may hold braces, weights and LoRAs; empty ones and those with `#` in front are left out.
-
-    Args:
-        text: Of a prompt or a variation.
-        folder: Of the lists; None on a public page, which has none.
-        field: Where it was typed.
+    `folder` is None on a public page, which has no lists.
 
     Raises:
         InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
@@ -92,13 +84,8 @@ def provable(recipe: Recipe) -> Recipe:
 def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], ModelCard]) -> None:
     """Refuse recipes with models, LoRAs or networks that a public page does not offer.
 
-    Args:
-        recipes: To be painted.
-        card: Reads the card of a model by its name, and refuses one that is not offered.
-
-    Raises:
-        ModelError: `model_not_offered`.
-        InputError: `lora_not_offered`, `upscaler_not_offered`.
+    `card` reads a model's card by name, and refuses too. Raise `model_not_offered`,
+    `lora_not_offered` or `upscaler_not_offered`.
     """
     if not is_public():
         return
@@ -118,12 +105,7 @@ def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
 
 
 def _with_loras(request: Request, found: dict[str, Lora]) -> Request:
-    """Return the request with the LoRAs that its prompt names, as in `<lora:fox:0.8>`.
-
-    Args:
-        request: Its prompt may hold tags.
-        found: LoRAs read before, by name; filled here.
-    """
+    """Return the request with its prompt's LoRAs, as in `<lora:fox:0.8>`, kept in `found`."""
     prompt, tags = read_tags(request.prompt)
     for name, _ in tags:
         if name not in found:

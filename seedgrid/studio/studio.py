@@ -1,8 +1,5 @@
 """Studio: the workflow for Python, command line and page: engine, library, models, verifier.
 
-    with Studio() as studio:
-        grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
-
 Each part is made when it is first needed, so bad input is refused before a folder is made, a thread
 started or a model loaded. `studio.grid` waits for its pictures, `studio.start_grid` does not.
 """
@@ -76,8 +73,7 @@ _RUNS: Final = 1000
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
 _MOST: Final = 0.5
-_TINY_SPARES: Final = 0.6
-"""The share of decoding time that a tiny decoder saves, at least (docs/performance.md)."""
+_TINY_SPARES: Final = 0.6  # Of decoding time, by a tiny decoder, at least (docs/performance.md)
 
 
 class Studio:
@@ -555,11 +551,7 @@ class Studio:
     def _with_words(
         self, entry: Entry, library: Library | None
     ) -> tuple[Entry, tuple[Notice, ...]]:
-        """Return a picture that words made: for one that a network enlarged, its parent.
-
-        Raises:
-            InputError: `upscaler_words`: the parent is not in the library.
-        """
+        """Return a picture that words made, an enlarged one's parent; raise `upscaler_words`."""
         told: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
             network = entry.recipe.upscaler.id

@@ -28,13 +28,7 @@ _BATCH: Final = 64  # Number of pictures that are verified together
 
 
 class Verifier:
-    """Verifies pictures, records films, and probes the lock. Safe to use from any thread.
-
-    Args:
-        engine: Runs have priority over what is submitted here.
-        card: Returns the card of a model; of the studio's own for None.
-        placement: Where to compute.
-    """
+    """Verifies pictures, records films, probes the lock; runs go first. Thread-safe."""
 
     def __init__(
         self, engine: Engine, card: Callable[[str | None], ModelCard], placement: Placement
@@ -54,17 +48,10 @@ class Verifier:
         owner: str = "",
         address: str = "",
     ) -> Future[tuple[Verdict, ...]]:
-        """Paint pictures again from their recipes, and compare.
+        """Paint pictures again from their recipes, and compare, as a run of `owner`.
 
-        Args:
-            claims: The pictures and what their files say.
-            watch: Receives its progress, and can cancel it.
-            device: Where to compute; by default as their passports say.
-            owner: It counts as a run of this owner.
-            address: As in `RunOptions`.
-
-        Raises:
-            SeedGridError: A public page does not offer what a recipe needs.
+        `watch` receives the progress, and can cancel it; by default `device` is the passports' own.
+        Raise if a public page does not offer what a recipe needs.
         """
         from seedgrid.verify.verifying import verify
 
@@ -82,11 +69,7 @@ class Verifier:
     ) -> Iterator[Verdict]:
         """Verify PNG files, in shared batches where possible, the quickest first.
 
-        So a file that takes an hour does not delay the others' verdicts.
-
-        Yields:
-            A verdict for each as soon as it is known; `impossible` for a file that cannot be read
-            or has no recipe.
+        A file that cannot be read or has no recipe is `impossible`; none waits for one of an hour.
         """
         from seedgrid.verify.claim import pixel_steps_of
         from seedgrid.verify.verifying import batches, read_claims
@@ -114,26 +97,17 @@ class Verifier:
         )
 
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
-        """Probe between two runs whether the lock holds for recipes like this one.
+        """Probe between two runs whether the lock holds for such recipes; a new run cancels it.
 
-        It is cancelled when a run is submitted.
-
-        Returns:
-            The report; None if the backend has no probe. Raises `RunCancelled` if cancelled.
-
-        Raises:
-            RunError: `engine_closed`.
+        The report is None if the backend has no probe. Raise `RunCancelled`, or `engine_closed`.
         """
         watch = self._probe_watch = Unwatched()
         return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
-        """Probe whether the lock holds for a request's recipe, and wait for the report.
+        """Probe the lock for a request's recipe, and wait; an open width is the model's own.
 
-        An open width is the model's own, whatever earlier probes found.
-
-        Raises:
-            SeedGridError: As `Studio.resolve`; `run_unexpected` if the backend has no probe.
+        Raise as `Studio.resolve`, and `run_unexpected` if the backend has no probe.
         """
         recipe = resolve(request, self._card(request.model))[0]
         try:
@@ -149,12 +123,7 @@ class Verifier:
         self._probe_watch.cancelled = True
 
     def try_portable(self, model: str | None) -> Future[PortableTrial]:
-        """Measure portable arithmetic on this machine between two runs.
-
-        Raises:
-            ModelError: The model cannot be read.
-            RunError: `engine_closed`.
-        """
+        """Measure portable arithmetic between runs; raise `engine_closed`, or for a bad model."""
         request = Request(prompt="a picture", seeds=(0,), portable=True)
         (recipe,) = resolve(request, self._card(model))
         trial = self._trials.get(recipe.model.id)

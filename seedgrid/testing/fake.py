@@ -1,9 +1,8 @@
 """FakeBackend: the Backend protocol without torch and without a model, for tests.
 
 It uses one fresh generator for each recipe, as a real pipeline does: the first draw decides the
-composition, each step draws again, and the last draw adds grain. The words decide the colour. A
-shared, used or misplaced generator therefore changes pictures. It records its calls, can be slow,
-and can fail on request.
+composition, each step draws again, the last adds grain; a shared, used or misplaced one changes
+pictures. The words decide the colour. It records its calls, can be slow, and can fail on request.
 
     engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
@@ -74,18 +73,10 @@ def fresh_generators(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
 
 
 class FakeBackend:
-    """Paints fields of light in a colour; see the module.
+    """Paints fields of light in a colour; tests pass wrong `generators`.
 
-    Args:
-        card: Of the only model.
-        step_delay_s: Seconds of a step.
-        load_delay_s: Seconds of the first `prepare`.
-        generators: Returns the generators of a call; tests pass wrong ones.
-
-    Attributes:
-        calls: Every call of `paint`, in order.
-        faults: Each call of `paint` takes the next one; None is a call without a fault.
-        closed: Whether `close` was called.
+    `step_delay_s` is for each step, `load_delay_s` for the first `prepare`. Each `paint` is kept in
+    `calls` and takes the next of `faults`; None is a call without a fault.
     """
 
     def __init__(
@@ -132,13 +123,7 @@ class FakeBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Paint one picture a recipe, step by step.
-
-        Raises:
-            RunCancelled: `watch.cancelled` became true.
-            RunError: A fault was asked for.
-            ValueError: The recipes do not belong into one batch.
-        """
+        """Paint one picture a recipe; raise RunCancelled, a fault, or ValueError (two batches)."""
         _check_batch(recipes)
         self.calls.append(
             Call(recipes=tuple(recipes), placement=placement, thread=threading.get_ident())

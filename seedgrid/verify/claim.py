@@ -43,11 +43,7 @@ class Claim:
 
 
 def read_claim(path: Path) -> Claim:
-    """Read a PNG file as a claim.
-
-    Raises:
-        PictureError: The file is missing or damaged, or has no readable recipe.
-    """
+    """Read a PNG file as a claim; raise if it is bad or has no readable recipe."""
     data = png.read_bytes(path)
     chunks = png_chunks.split(data)
     record = png.record_of(chunks)

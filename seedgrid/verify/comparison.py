@@ -27,8 +27,7 @@ from seedgrid.models.files import QUANTISERS
 
 _FULL_BRIGHTNESS: Final = 16
 _MAX_DIFFERENCE: Final = 2  # of 255; twice the largest measured difference in float32
-_MAX_SHARE: Final = 0.01
-"""Of the pixels; several times the largest measured share in float32, 0.0024."""
+_MAX_SHARE: Final = 0.01  # Of the pixels; several times the measured largest in float32, 0.0024
 _FIELD_NAMES: Final[dict[str, str]] = {
     "device_name": "device",
     "cpu_capability": "CPU instructions",
@@ -38,7 +37,7 @@ _FIELD_NAMES: Final[dict[str, str]] = {
     "vae_tiling": "VAE tiling",
 }
 
-_ROUNDING: Final = frozenset(
+_ROUNDING: Final = frozenset(  # Fields of the passport that change rounding
     {
         *("torch", "diffusers", "transformers", "peft", "spandrel"),
         *QUANTISERS,
@@ -47,7 +46,6 @@ _ROUNDING: Final = frozenset(
         "determinism.onednn",
     }
 )
-"""Fields of the passport that change rounding."""
 
 _UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
 """Fields that may change anything: other pixels are neither altered nor close."""
@@ -202,10 +200,7 @@ def _flat_now(passport: Passport) -> dict[str, str]:
 
 
 def _flat(passport: Passport) -> dict[str, str]:
-    """Return every set field as a text, those of dictionaries by `name.key`.
-
-    A field that an older release did not have is left out; missing instruction limits mean none.
-    """
+    """Return set fields as texts, `name.key` for dictionaries; no instruction limit means none."""
     flat: dict[str, str] = {}
     known = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():

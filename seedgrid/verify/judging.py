@@ -33,8 +33,7 @@ WORDS: tuple[Word, ...] = get_args(Word)
 
 _MAX_NAMES = 8
 
-Doubt = Literal["", "lock_broken", "not_repeatable"]
-"""Why other pixels prove nothing here: the lock leaks, or pictures do not repeat."""
+Doubt = Literal["", "lock_broken", "not_repeatable"]  # Why other pixels prove nothing here
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,7 @@
-"""Paints pictures again under their passports and compares. Pictures of one grid share a batch.
+"""Paints pictures again under their passports and compares, on the backend's thread.
 
-It uses the backend, so it runs on the backend's thread.
-
-    verdicts = verify([read_claim(Path("fox.png"))], backend)
-    verdicts[0].verdict    # "identical"
+verdicts = verify([read_claim(Path("fox.png"))], backend)
+verdicts[0].verdict    # "identical"
 """
 
 import logging
@@ -42,13 +40,7 @@ def verify(
     watch: Watch | None = None,
     device: str | None = None,
 ) -> tuple[Verdict, ...]:
-    """Verify claims, batch by batch.
-
-    An error in one batch gives the verdict `impossible` for its claims; the next batch is verified.
-
-    Raises:
-        RunCancelled: `watch.cancelled` became true.
-    """
+    """Verify claims by batch; an error makes its batch `impossible`. Raise RunCancelled."""
     verdicts: dict[int, Verdict] = {}
     for places in batches(claims):
         batch = [claims[place] for place in places]

@@ -53,11 +53,7 @@ Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/sd_samp
 
 
 def read(texts: Mapping[str, str]) -> ForeignSettings | None:
-    """Read the settings, or return None if they are not in this format.
-
-    Raises:
-        PictureError: `picture_text`: the text is longer than 256 KB.
-    """
+    """Read the settings, None if not of this format; raise `picture_text` above 256 KB."""
     text = texts.get("parameters", "")
     if len(text) > _MAX_TEXT:
         raise PictureError("picture_text", value="parameters")

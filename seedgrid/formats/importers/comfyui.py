@@ -1,8 +1,7 @@
 """Settings as ComfyUI writes them: `prompt`, the graph of nodes that made the picture.
 
-There is no list of settings, only nodes and links. The settings are the inputs of the sampler
-behind the saved picture: each is a value, or the first value behind its link. Computed values
-(joined texts, sums) are not evaluated.
+The settings are the inputs of the sampler behind the saved picture: each is a value, or the first
+value behind its link. Computed values (joined texts, sums) are not evaluated.
 
 Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nodes_custom_sampler.py
 """
@@ -33,16 +32,11 @@ _EXTRAS: Final = {
     "ModelSampling": "model sampling",
 }
 
-Node = dict[str, Any]
-"""As in the file: `class_type`, and `inputs`, each a value or `[id of a node, output]`."""
+Node = dict[str, Any]  # `class_type`, and `inputs`: each a value or `[id of a node, output]`
 
 
 def read(texts: Mapping[str, str]) -> ForeignSettings | None:
-    """Read the settings, or return None when ComfyUI did not write this picture.
-
-    Raises:
-        PictureError: `picture_foreign`: it holds no graph, or none with a sampler.
-    """
+    """Read the settings, None if not ComfyUI's; raise `picture_foreign` without a sampler."""
     if not texts.get("prompt", "").lstrip().startswith(("{", "[")):
         if "workflow" in texts:
             reason = "the picture holds ComfyUI's workflow without the values of its run"

@@ -1,7 +1,7 @@
 """Turns another tool's picture into a request, and names what cannot be imported.
 
-The readers of the tools return `ForeignSettings`, unchecked; `to_imported` checks every value and
-turns each one that does not fit into a notice. `fit` does the same for one model.
+`to_imported` checks every value of a reader's `ForeignSettings` and turns each one that does not
+fit into a notice. `fit` does the same for one model.
 
     read_foreign(Path("00012-1234.png")).request.prompt
 """
@@ -78,8 +78,7 @@ OUR_NAMES: Final[dict[str, str]] = {
     for ours, names in _ALIKE.items()
     for name in names
     for schedule in _PLAIN_SCHEDULES
-}
-"""SeedGrid's name by another tool's, in lower case, with its schedule of noise levels after it."""
+}  # SeedGrid's name by another tool's, in lower case, with its schedule of noise levels after it
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -109,9 +108,8 @@ def read_foreign(source: png.Source) -> Imported:
     """Turn another tool's picture into a request, and name what cannot be imported.
 
     Raises:
-        PictureError: The file is missing or damaged; `picture_without_recipe`: it has no
-            settings; `picture_foreign`: its settings cannot be read; `picture_text`: they are
-            longer than 256 KB.
+        PictureError: The file is missing or damaged; `picture_without_recipe`: without settings;
+            `picture_foreign`: they cannot be read; `picture_text`: they are above 256 KB.
     """
     data = png.read_bytes(source)
     read_texts: Callable[[bytes], Mapping[str, str | None]]

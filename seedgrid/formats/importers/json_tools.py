@@ -111,10 +111,7 @@ def read_swarmui(texts: Mapping[str, str]) -> ForeignSettings | None:
 
 
 def read_fooocus(texts: Mapping[str, str]) -> ForeignSettings | None:
-    """Read Fooocus's own scheme, JSON under `parameters`; None without it.
-
-    In its other scheme Fooocus writes AUTOMATIC1111's text, which a1111.py reads.
-    """
+    """Read Fooocus's JSON under `parameters`, else None; a1111.py reads its other scheme."""
     # Older forks wrote the same object under another key.
     text = (texts.get("parameters") or texts.get("Comment", "")).strip()
     is_named = texts.get("fooocus_scheme") == "fooocus"
