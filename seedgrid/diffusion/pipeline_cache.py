@@ -1,8 +1,4 @@
-"""Keep the pipelines that were used last on their device. Knows nothing of batches.
-
-pipelines = PipelineCache()
-loaded = pipelines.get(recipe, Placement())
-"""
+"""Keep the pipelines that were used last on their device."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -43,8 +39,7 @@ class Loaded:
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
     loras: tuple[Path, ...]  # The files of the recipe's LoRAs, in order
-    # Of all files when they were read; weights may be mapped, and change with them
-    states: tuple[str, ...]
+    states: tuple[str, ...]  # When they were read: weights may be mapped
 
     @property
     def has_changed(self) -> bool:
@@ -52,12 +47,7 @@ class Loaded:
         return _states(self.files, self.loras) != self.states
 
     def check_settings(self, recipe: Recipe) -> None:
-        """Refuse settings that this model does not have; a recipe may come from elsewhere.
-
-        Raises:
-            InputError: The scheduler, the number of steps or a start does not fit this model.
-            PictureError: `start_missing`.
-        """
+        """Refuse scheduler, steps or start that do not fit this model; raise `start_missing`."""
         entry = TABLE.get(recipe.scheduler)
         family = self.files.family
         if entry is None or family.sampling not in entry.samplings:
@@ -108,12 +98,9 @@ class PipelineCache:
         return _key(recipe, placement) in self._loaded
 
     def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
-        """Return the pipeline for a recipe, loading it if need be.
+        """Return the pipeline for a recipe, loading it if need be; `watch` may stop that.
 
-        Raises:
-            RunCancelled: What `watch` raises between two parts comes out.
-            ModelError: The model is not there, damaged, or its weights are not the recipe's.
-            DeviceError: The device is not there.
+        Raises ModelError if the model is missing, damaged or has other weights; DeviceError.
         """
         key = _key(recipe, placement)
         if key in self._loaded and self._loaded[key].has_changed:
@@ -142,8 +129,7 @@ class TinyDecoders:
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
         """Decode by a tiny decoder in the block, in the number format of the model's own decoder.
 
-        Raises:
-            ModelError: `model_not_downloaded`; `model_damaged`.
+        Raises `model_not_downloaded` or `model_damaged`.
         """
         key = name, pipeline.vae.dtype, device
         if key not in self._loaded:
