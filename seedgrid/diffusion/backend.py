@@ -16,6 +16,7 @@ from seedgrid.portable import PortableTrial
 Offload = Literal["none", "model", "group", "sequential"]
 
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
+"""What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
 
 Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
 

@@ -170,6 +170,7 @@ def _switches() -> dict[str, _Switch]:
         "fill_uninitialized_memory": _attribute(
             torch.utils.deterministic, "fill_uninitialized_memory"
         ),
+        # These choose other code: oneDNN or torch's own kernels, autocast to another format.
         "onednn": _attribute(backends.mkldnn, "enabled"),
         **{
             f"autocast_{device}": (

@@ -86,6 +86,7 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
 def _pipeline_class(family: Family) -> Any:
     """Import a family's class and all that it needs: a failure here is not the model's fault."""
     with foreign_errors(
+        # diffusers says the innermost reason last.
         lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
     ):
         import diffusers

@@ -149,6 +149,7 @@ class PoisonedGrid:
             self._see(BETWEEN, [self._batch.own_rows(latents)])
             output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
             self._see(_DECODER, self._own(output, {len(latents)}))
+            # No safety checker can turn NaN into bytes.
             kinds = tuple(kind for kind in self._batch.kinds if kind != "nan")
             return self._poisoned(output, turn, kinds=kinds)
 

@@ -52,6 +52,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
     checks: list[Check] = []
     tested_width = 0
     steps = min(recipe.num_inference_steps, MAX_STEPS)
+    # A start with little strength would leave no step of so few.
     short = recipe.model_copy(update={"num_inference_steps": steps, "strength": 1.0})
     for width in [recipe.lock_width, *(w for w in (8, 4, 2, 1) if w < recipe.lock_width)]:
         comparison = _Comparison(width)

@@ -39,7 +39,7 @@ class Halted(Exception):  # noqa: N818 (a signal, not an error)
 class Way:
     """What was computed of one picture, on the CPU."""
 
-    outputs: list[torch.Tensor] = field(default_factory=list)  # Its input at each call, a row
+    outputs: list[torch.Tensor] = field(default_factory=list)  # The scheduler's input at each call
     latents: list[torch.Tensor] = field(default_factory=list)  # Its result, (C, h, w), (tokens, C)
     form: Any = None  # The structure of the denoiser's output (`_form`)
     pixels: Pixels | None = None  # The picture; None if it was not painted to its end

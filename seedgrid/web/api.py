@@ -42,6 +42,7 @@ Files = list[gr.FileData]
 Answer = tuple[Files, list[Record]]
 
 _FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model")
+"""The first parameters of /grid, in the order in which scripts give them."""
 GRID_FIELDS: Final = (  # Every setting of a recipe; LoRAs are named in the prompt
     *map(field, _FIRST),
     *(

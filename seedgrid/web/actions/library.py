@@ -132,6 +132,7 @@ class LibraryActions:
             return PageUpdate()
         update = snapshot.moved_to(entry).show()
         place = update.place or {}
+        # The fields are filled in from the clicked picture alone.
         seed = entry.recipe.seed
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
