@@ -124,10 +124,9 @@ class Backend(Protocol):
         """
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test whether the lock holds for recipes like this one; None where it cannot be tested.
+        """Test whether the lock holds for recipes like this one; None where that is impossible.
 
-        Raises RunCancelled; RunError if a batch could not be computed; ModelError and DeviceError
-        as `prepare`.
+        Raises RunCancelled; RunError where a batch fails; else as `prepare`.
         """
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:

@@ -1,6 +1,9 @@
 """DiffusersBackend: paint one locked batch of exactly W cells.
 
 A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
+
+    backend = DiffusersBackend()
+    backend.paint(recipes, Placement(), watch)
 """
 
 from __future__ import annotations

@@ -157,8 +157,7 @@ def _switches() -> dict[str, _Switch]:
     """Return the switches by name; of float32's precision the older names before the newer.
 
     Since torch 2.9 (`fp32_precision`) reading older names raises while the two contradict each
-    other; both are set, and put back, in this order, because setting an older one also sets the
-    newer.
+    other; both are set, and put back, in this order, as setting an older one sets the newer, too.
     """
     backends: Any = torch.backends
     read_tf32, write_tf32 = _attribute(backends.cudnn, "allow_tf32")

@@ -1,4 +1,7 @@
-"""Keep the pipelines that were used last on their device."""
+"""Keep the pipelines that were used last on their device.
+
+loaded = PipelineCache().get(recipe, Placement())
+"""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -127,10 +130,7 @@ class TinyDecoders:
 
     @contextmanager
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Decode by a tiny decoder in the block, in the number format of the model's own decoder.
-
-        Raises `model_not_downloaded` or `model_damaged`.
-        """
+        """Decode by a tiny decoder in the number format of the model's; raise as `read_folder`."""
         key = name, pipeline.vae.dtype, device
         if key not in self._loaded:
             self._loaded[key] = _load_tiny(name, pipeline.vae.dtype).to(device)

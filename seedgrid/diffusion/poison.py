@@ -52,8 +52,7 @@ class Batch:
     def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Kinds = ()) -> torch.Tensor:
         """Return a copy of a tensor (k W, …) with poisoned neighbours, in the same memory layout.
 
-        Integers and one-dimensional tensors are only copied. `turn` counts calls; `kinds` replace
-        ours.
+        Integers and one-dimensional tensors are only copied. `turn` counts; `kinds` replace ours.
         """
         result = tensor.clone()
         if not tensor.is_floating_point() or tensor.ndim < 2:

@@ -199,8 +199,8 @@ class Steering:
 
         All words of a picture are moved alike, along a random mixture of their differences from
         their mean: noise of each word's own would cancel out, and other directions mean nothing to
-        a denoiser. The first word is left out: language models give it values a thousand times the
-        others'.
+        a denoiser. The first word is left out: language models give it values a thousand times as
+        large.
         """
         spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
         for row in rows:

@@ -45,7 +45,7 @@ _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
     ("hunyuanimage", "distilled"): (8, 3.25),
     ("qwen-image", "lightning"): (8, 1.0),
     ("lightning",): (4, 0.0),
-}  # Only distilled models' cards say so, not their files; first row counts
+}  # Steps and guidance by parts of names, as only the hub's cards say them; the first fit counts
 # The same by family, for models whose index says that they are distilled
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
 

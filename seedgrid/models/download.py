@@ -213,8 +213,7 @@ def delete(hub_id: str, path: Path) -> int:
 def fetch(model: HubModel, watch: Watch) -> None:
     """Download the missing files of a model.
 
-    Raises `download_room` before, `download_digest` for other bytes, `download_busy`; as
-    `hub.translated`.
+    Raises `download_room` before, `download_digest`, `download_busy`; as `hub.translated`.
     """
     with _alone(model.id), hub.translated(model.id):
         blobs = repository_folder(model.id) / "blobs"

@@ -1,7 +1,6 @@
 """The hub's information on a model before its download: files, sizes, digests, licence.
 
-All requests use the hub's own client, login, cache folder and mirror (`HF_ENDPOINT`); its errors
-become ours here.
+All requests use the hub's client with its login, cache and mirror (`HF_ENDPOINT`); errors are ours.
 """
 
 import contextlib
@@ -84,8 +83,7 @@ def ask(hub_id: str) -> HubModel:
     """Ask the hub for the files of a model or a LoRA.
 
     Raises `model_name`; `model_not_one`, `model_family`, `model_code`, `model_part` or
-    `model_pickle` for what cannot be loaded; `lora_which` for several LoRAs; `download_…` for the
-    client's errors.
+    `model_pickle` for what cannot be loaded; `lora_which` for several LoRAs; `download_…`.
     """
     name, revision, file = read_download(hub_id)
     if name is None:

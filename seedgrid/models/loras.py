@@ -65,7 +65,7 @@ LORAS: Final = Shelf(
 def find_lora(name: str) -> Lora:
     """Find a LoRA by its name or its hub id; paths are not read.
 
-    Raises `lora_missing`, `lora_not_downloaded` or `lora_not_offered`, at the field `prompt`;
+    Raises `lora_missing`, `lora_not_downloaded`, `lora_not_offered` (field `prompt`),
     `lora_damaged`.
     """
     if is_hub_id(name):

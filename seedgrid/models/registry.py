@@ -2,8 +2,7 @@
 
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) in the Hugging Face cache, or the name of a folder or file that
-was used before or is in a folder of `SEEDGRID_MODELS`. A recipe holds name and digest, never a
-path.
+was used before or is in a folder of `SEEDGRID_MODELS`. Recipes hold name and digest, no path.
 """
 
 import os
@@ -182,10 +181,7 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find `org/name` in the hub's cache: a revision, or the last main branch, else the newest.
-
-    Raises `model_not_downloaded`.
-    """
+    """Find a revision, the last main branch or the newest; raise `model_not_downloaded`."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

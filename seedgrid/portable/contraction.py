@@ -47,8 +47,8 @@ class Trials:
     """Finds the quickest of several ways to the same bits while they are used.
 
     It depends on the shape and on the processor, its caches and libraries. All give every bit
-    alike, so a trial computes the needed result: first uses of a kind try its ways, then the
-    quickest is taken.
+    alike, so trials compute needed results: first uses of a kind try its ways, then the quickest is
+    taken.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -79,10 +79,7 @@ TRIALS: Final = Trials()  # Of the whole process
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply matrices of numbers on grids; float64, exact up to `MAX_TERMS` terms a sum.
-
-    Longer sums are cut into blocks of that many terms, whose sums are added in order.
-    """
+    """Multiply matrices on grids, float64: exact up to `MAX_TERMS`, else blocks added in order."""
     length = left.shape[-1]
     total = left[..., :MAX_TERMS] @ right[..., :MAX_TERMS, :]
     for start in range(MAX_TERMS, length, MAX_TERMS):
@@ -190,7 +187,7 @@ def convolution(
 
 
 def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> Ready:
-    """Make weights ready, balance multiplied back in; for Winograd's way if allowed and exact."""
+    """Make weights ready for unbalanced inputs; by Winograd's way if it is allowed and exact."""
     ready = make_ready(_grouped(weights, groups))
     transformed = winograd.transformed_weights(ready) if use_winograd else None
     if transformed is None:

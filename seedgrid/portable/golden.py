@@ -61,4 +61,5 @@ GOLDEN: Final[dict[str, str]] = {  # SHA-256 of what each case of cases.py gives
     "_linalg_solve_ex": "3b5815f6770e9099b6c78aa8f559d0bb9dc4bc3fdc1d0afc4213527d0c650f6b",
 }
 
-GRID: Final = "49ea8b8f120665e2270bf12e894e9cc2bacc16c540774bdc61781341b6c2274e"  # Bundled model's
+GRID: Final = "49ea8b8f120665e2270bf12e894e9cc2bacc16c540774bdc61781341b6c2274e"
+"""Of the bundled model's tiny grid (selftest.py)."""

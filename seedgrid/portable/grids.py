@@ -3,8 +3,7 @@
 A grid is the whole multiples of a power of two, the step, which follows from the largest magnitude:
 a rounded number is a whole number below 2**19 steps. A product of two is below 2**38, a sum of
 2**15 products below 2**53: float64 holds each partial sum exactly, in whatever order, block or
-vector width. Adding and taking away 1.5 * 2**23 steps rounds to the grid, ties to even, by two IEEE
-additions.
+vector width. Adding and taking away 1.5 * 2**23 steps rounds to the grid, ties to even.
 """
 
 import weakref
@@ -66,8 +65,7 @@ class Ready:
     """Weights on their grids, balanced between input channels.
 
     Each input channel is multiplied by a power of two that its weights give, and the weights are
-    divided by it, both exactly: one loud channel with quiet weights does not coarsen the grid of
-    all others.
+    divided by it, exactly: one loud channel with quiet weights coarsens the grid of no others.
     """
 
     balance: torch.Tensor  # float32 powers of two, (groups, inputs)
@@ -91,7 +89,7 @@ def make_ready(weights: torch.Tensor) -> Ready:
 
 
 def compact(matrix: torch.Tensor) -> torch.Tensor:
-    """Return a large float64 matrix as float32 if exact: half the memory, a tenth of the time."""
+    """Return a large float64 matrix as float32 if exact; widening costs a tenth of `make_ready`."""
     if matrix.numel() < _LARGE:
         return matrix
     short = matrix.to(torch.float32)

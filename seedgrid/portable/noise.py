@@ -17,7 +17,8 @@ from seedgrid.portable.functions import Doubles
 BLOCK: Final = 16  # From this many numbers on, torch draws all at once, in blocks of this size
 
 _MAX_SPARE: Final = 64
-_spare: dict[int, tuple[torch.Generator, float]] = {}  # By id, with its generator
+_spare: dict[int, tuple[torch.Generator, float]] = {}
+"""By a generator's id: the unused number of its last pair. The generator is held to keep its id."""
 
 
 def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:

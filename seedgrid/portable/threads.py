@@ -17,7 +17,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-_taken = ContextVar[int]("taken", default=1)  # Threads of this task's operations
+_taken = ContextVar[int]("taken", default=1)  # Over how many threads operations are spread
 
 
 @contextmanager

@@ -59,8 +59,7 @@ class Maps:
     def part(self, samples: slice, top: int, rows: int, padding: tuple[int, int]) -> torch.Tensor:
         """Return rounded rows of some samples: float32, (samples, c, rows, w + 2 * padding[1]).
 
-        `top` counts from the border's first row; `padding` is zeros above and below, on either
-        side.
+        `top` counts from the border's first row; `padding` is zeros above/below, left/right.
         """
         down, across = padding
         numbers, anchors = self.numbers[samples], self.anchors[samples]
@@ -81,7 +80,8 @@ class Maps:
 def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
     """Cut a result (n, outputs, height, width) into tiles of about `TILE_BYTES`.
 
-    A row's windows take `bytes_a_row`; `least_bytes` may be more where weights are read less often.
+    A sample's row takes `bytes_a_row`; `least_bytes` is more where weights should be read less
+    often.
     """
     samples, _, height, _ = shape
     tile_bytes = max(TILE_BYTES, least_bytes)

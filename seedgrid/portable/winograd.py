@@ -46,9 +46,8 @@ def serves(inputs: torch.Tensor, windows: Windows) -> bool:
 def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Convolve exactly, round once, add the bias (float32, (outputs,)).
 
-    Channels are last in all intermediate tensors, so memory is read in long rows. `maps` are (n, c,
-    h, w), h and w even, with zeros as border; `weights` are transformed, the balance multiplied
-    back in.
+    Channels are last in intermediate tensors, so memory is read in long rows. `maps` are (n, c, h,
+    w), h, w even, with zeros as border; `weights` are transformed, the balance multiplied back in.
     """
     samples, depth, height, width = maps.numbers.shape
     outputs, shift = weights.shape[2], shifts(bias)

@@ -3,6 +3,9 @@
 They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
 folder `starts`. White of a mask may change; every pixel outside is the parent's. Near the edge
 inside, both are mixed in integers, so that every machine gets the same result.
+
+    digest = keep(folder, read_picture(data))
+    pixels(digest)
 """
 
 import io
@@ -84,9 +87,9 @@ def keep(folder: Path, start: Pixels) -> str:
 
 
 def read_picture(data: bytes) -> Pixels:
-    """Read a picture upright and opaque, at most `MAX_SIDE_PX` a side.
+    """Read a picture upright and opaque, reduced to at most `MAX_SIDE_PX` a side.
 
-    Raises `start_unreadable` if it is no PNG, JPEG or WebP; `picture_large` to decode.
+    Raises `start_unreadable` if it is no PNG, JPEG or WebP; `picture_large` for too much memory.
     """
     from PIL import Image
 

@@ -66,8 +66,7 @@ def unpacked(
 
     `formats` are PNG, JPEG or WEBP; a JPEG is reduced by 2, 4 or 8 while decoding to `wanted_px`,
     the longest side that is needed. Raises `picture_large` before anything is decoded; OSError,
-    SyntaxError, ValueError or DecompressionBombError if Pillow cannot read it, or for a JPEG with
-    too many scans.
+    SyntaxError, ValueError, DecompressionBombError: unreadable, or a JPEG with too many scans.
     """
     from PIL import Image, UnidentifiedImageError
 

@@ -4,8 +4,7 @@
 
 /grid and /refine paint and return the PNG files, byte for byte, and a record of each
 (`picture_record`); iterating over a job yields them as they finish, `job.cancel()` stops the run
-within a step. /recipe reads a picture, /verify paints it again and compares. All other routes of
-the page are private.
+within a step. /recipe reads a picture, /verify paints it again and compares. The rest is private.
 """
 
 import inspect

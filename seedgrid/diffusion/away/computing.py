@@ -62,8 +62,7 @@ class RemoteWorker(Protocol):
     def compute(self, batch: Batch) -> Generator[Message]:
         """Run `compute` there and yield its messages; closing the generator stops it.
 
-        `("quiet",)` says only that nothing came. Raises `remote_failed`; `worker_lost` if it is
-        gone.
+        `("quiet",)` says that nothing came. Raises `remote_failed`; `worker_lost`: it is gone.
         """
 
     def close(self) -> None:

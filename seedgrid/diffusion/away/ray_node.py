@@ -1,7 +1,6 @@
 """This machine as a part of a cluster: begin one, join one, offer workers.
 
-Ray runs any code that is sent to it, so each connection needs a token. Dashboard and usage reports
-are off.
+Ray runs any code that is sent, so each connection needs a token. Dashboard and reports are off.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ def connect(cluster: str) -> str:
 
     `cluster` is `local` (begins one of this machine alone), `auto` (the one this machine is part
     of) or `ray://HOST:PORT`, of which it must be part, too: Ray streams nothing to a client from
-    outside. Raises `ray_missing`, `cluster_address`, or `cluster_refused`: there is none, or it
+    outside. Raises `ray_missing`, `cluster_address`, or `cluster_refused`: none is there, or it
     refuses.
     """
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)

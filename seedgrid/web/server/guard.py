@@ -1,7 +1,7 @@
 """What stands before the framework: the list of what is answered at all, and security headers.
 
 A route, method or form that is not listed gets 404, another site's request 403, an unknown host
-name 400. The page runs its own modules from this server and nothing else.
+name 400. The page runs its own modules from this server; all else that is sent may run nothing.
 """
 
 import ipaddress

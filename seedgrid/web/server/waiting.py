@@ -1,6 +1,8 @@
 """Wait for the engine, or for work with files, without holding a thread.
 
 run = await begun(lambda: studio.start_grid(request))
+async for events in followed(run):
+    print(events)
 claim = await file_work.do(address, lambda: read_claim(path))
 """
 

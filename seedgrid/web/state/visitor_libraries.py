@@ -66,8 +66,7 @@ class VisitorLibraries:
 
     Above `max_visitors` libraries or `max_bytes` together (None is no limit) the least recently
     used one is deleted; a new one is refused when all were used within half an hour. A visitor has
-    at most an equal share of the room, or what is left of it; all ids of an address count as one
-    visitor.
+    at most an equal share of the room, or the rest of it; ids of an address count as one visitor.
     """
 
     def __init__(
