@@ -69,7 +69,7 @@ def within_memory(
         except Exception as error:
             if not is_memory_error(error):
                 raise
-        # After the `except` block the exception and the tensors of its traceback are gone
+        # Only after the `except` block are the exception and its traceback's tensors gone
         # (https://github.com/pytorch/pytorch/issues/18853).
         free_memory()
         if not is_last:

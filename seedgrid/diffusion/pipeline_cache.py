@@ -42,7 +42,7 @@ class Loaded:
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
     loras: tuple[Path, ...]  # The files of the recipe's LoRAs, in order
-    states: tuple[str, ...]  # When they were read: weights may be mapped
+    states: tuple[str, ...]  # Of all files when they were read; mapped weights change
 
     @property
     def has_changed(self) -> bool:

@@ -7,8 +7,7 @@ other lengths, and it is in the first slot. The own rows of all inputs and outpu
 picture before it is rounded, must be equal bit for bit.
 
 At most four steps are run, spread over the schedule: code and shapes do not change with their
-number. Code that branches only on neighbours' values that were not tried is not found
-(docs/lock.md).
+number. Code that branches only on values that were not tried is not found (docs/lock.md).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
 MAX_STEPS: Final = 4
-_LONG_PROMPT: Final = " ".join(  # With the extreme weights of brackets
+_LONG_PROMPT: Final = " ".join(  # With the greatest and smallest bracket weights
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 
@@ -93,8 +92,7 @@ def _paint_twice(
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
     wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
-    # Some pipelines look at the first picture's negative words only: it has some if the own has
-    # none.
+    # Some pipelines look at the first negative words only: here some, if the own picture has none.
     others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
     grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, grid.watching)]

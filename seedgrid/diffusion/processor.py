@@ -48,7 +48,7 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
 }
 
-LIMIT_NAMES: Final = tuple(_VALUES)  # Of CPU libraries: vector instructions, threads
+LIMIT_NAMES: Final = tuple(_VALUES)  # They limit a CPU's libraries: instructions, threads
 
 
 def limits_in_force(environment: Mapping[str, str]) -> dict[str, str]:

@@ -25,9 +25,10 @@ from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
 
-_SPREAD_STRENGTH: Final = 0.5  # Share of the farthest word's distance from the mean
+_SPREAD_STRENGTH: Final = 0.5  # How far words move: a share of the farthest one from the mean
 _SPREAD_STREAM: Final = 0x53505244  # Xor-ed with a seed: other noise than the picture's
-_WORDS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")  # A tensor, or one a row
+_WORDS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
+"""A denoiser's names for its words: a tensor, or a list with a tensor a row."""
 _SAMPLES: Final = ("sample", "hidden_states", "x")
 
 

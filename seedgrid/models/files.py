@@ -40,14 +40,14 @@ _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tok
 """Required components; others may be empty, for example a safety checker."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
 _SD3: Final = "model.diffusion_model.joint_blocks."
-CONFIGURATIONS: Final = {  # Repositories, by a tensor's prefix; the first match counts
+CONFIGURATIONS: Final = {  # Of the hub, by a prefix of tensor names; the first match counts
     "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
     "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
     f"{_SD3}37.": "stabilityai/stable-diffusion-3.5-large",
     f"{_SD3}0.x_block.attn2.": "stabilityai/stable-diffusion-3.5-medium",
     _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
 }
-_OPTIONAL_ENCODERS: Final = {  # May be missing in a single file of SD 3, by prefix
+_OPTIONAL_ENCODERS: Final = {  # May be missing in a single file of SD 3, by tensor prefix
     "text_encoders.clip_l.": "text_encoder",
     "text_encoders.clip_g.": "text_encoder_2",
     "text_encoders.t5xxl.": "text_encoder_3",

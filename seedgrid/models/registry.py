@@ -181,7 +181,7 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find a revision, the last main branch or the newest; raise `model_not_downloaded`."""
+    """Find a revision, else the last main branch or the newest; raise `model_not_downloaded`."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

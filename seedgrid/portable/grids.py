@@ -29,7 +29,7 @@ _BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
 
 
 def power_below(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return the greatest power of two up to each magnitude, at least `SMALLEST`; inf for NaN."""
+    """Return the greatest power of two up to each magnitude, at least `SMALLEST`; NaN gives inf."""
     bits = magnitudes.contiguous().view(torch.int32) & _EXPONENT_BITS
     return bits.view(torch.float32).clamp_min_(SMALLEST)
 
@@ -68,7 +68,7 @@ class Ready:
     divided by it, exactly: one loud channel with quiet weights coarsens the grid of no others.
     """
 
-    balance: torch.Tensor  # float32 powers of two, (groups, inputs)
+    balance: torch.Tensor  # float32 powers of two, (groups, inputs), that multiply inputs
     # float64, shape (groups, outputs, inputs, taps), divided by the balance; a prepared one may be
     # `compact`, or hold the balance again
     matrix: torch.Tensor
@@ -105,10 +105,7 @@ class WeightCache:
         self._max_bytes = max_bytes
 
     def get(self, owner: torch.Tensor, make: Callable[[], Ready], form: Hashable = "") -> Ready:
-        """Return a parameter's ready weights, or `make` them; of its forms only the last is kept.
-
-        Only a `Parameter` is known to live on, so other weights are not kept.
-        """
+        """Return a `Parameter`'s ready weights in their last form; `make` them for any other."""
         if not isinstance(owner, torch.nn.Parameter):
             return make()
         state = (owner.data_ptr(), owner._version, form)

@@ -31,7 +31,7 @@ _EXACT_WORDS: Final = """
     index_copy index_copy_ scatter scatter_ max min _linalg_check_errors repeat_interleave
     channel_shuffle reflection_pad2d replication_pad2d
 """
-EXACT: Final = frozenset(_EXACT_WORDS.split())  # Same bits everywhere
+EXACT: Final = frozenset(_EXACT_WORDS.split())  # Operations that give the same bits everywhere
 
 RULES: Final[dict[str, Rule]] = {}  # What replaces other operations; called with torch's arguments
 

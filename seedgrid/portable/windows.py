@@ -80,8 +80,7 @@ class Maps:
 def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
     """Cut a result (n, outputs, height, width) into tiles of about `TILE_BYTES`.
 
-    A sample's row takes `bytes_a_row`; `least_bytes` is more where weights should be read less
-    often.
+    A sample's row takes `bytes_a_row`; `least_bytes` is more where weights should be read rarely.
     """
     samples, _, height, _ = shape
     tile_bytes = max(TILE_BYTES, least_bytes)

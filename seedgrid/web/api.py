@@ -211,7 +211,7 @@ def _names(function: Callable[..., object]) -> tuple[str, ...]:
     return tuple(n for n in inspect.signature(function).parameters if n not in ("self", "request"))
 
 
-PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Names in order, by endpoint
+PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Parameter names by endpoint
     "grid": tuple(row.name for row in GRID_FIELDS),
     **{each.__name__: _names(each) for each in (Api.refine, Api.verify, Api.recipe)},
 }

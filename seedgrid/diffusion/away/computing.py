@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 Message = tuple[Any, ...]
 
-make_backend: Callable[[], Backend] = DeferredBackend  # Tests and Ray's workers set another one
+make_backend: Callable[[], Backend] = DeferredBackend  # Paints here; others in tests and Ray
 
 _MAX_PASSPORTS: Final = 256
 _made: list[Backend] = []

@@ -71,7 +71,7 @@ async def _language(asks: Asks) -> str:
 Kept = Annotated[object, Depends(_stands)]  # The sent page state, with its sender as visitor
 Address = Annotated[str, Depends(_address)]
 Language = Annotated[str, Depends(_language)]
-Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # A picture or a round
+Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
 
 
 def welcome(request: Request, answer: Response) -> None:

@@ -91,7 +91,7 @@ class PageUpdate:
     library: Json | None = None
     verdict: Json | None = None
     portable: Json | None = None
-    live: Json | None = None  # By number, or how long four pictures take
+    live: Json | None = None  # A live answer by its number, or how long four pictures take
     queue: list[Json] | None = None  # The visitor's other runs
 
     def parts(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Snapshots:
 
 
 class Snapshot:
-    """A page at one moment, for one request and thread; `run` is its last one, if it is known."""
+    """A page at one moment, for one request and thread; `run` is its last one, if not forgotten."""
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
         self.state = state
