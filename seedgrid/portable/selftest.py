@@ -1,7 +1,9 @@
-"""Compare what this machine computes with the hashes of the definition, in a second or two.
+"""Compare what this machine computes with the hashes of the definition.
 
 A hash that differs means other pictures than on other machines: a fault in this build of torch or
 NumPy, or a library that calls other operations than before.
+
+    wrong = check()   # () if all is well, after a second or two
 """
 
 import hashlib

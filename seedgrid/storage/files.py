@@ -2,6 +2,8 @@
 
 The order lost nothing in the crash tests (docs/log.md): temporary file, fsync, rename, fsync of the
 folder. Errors of the operating system become one `LibraryError`.
+
+    write_atomically(Path("sheet.png"), data)
 """
 
 import contextlib
