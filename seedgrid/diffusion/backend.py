@@ -20,8 +20,7 @@ ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cu
 
 Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
 
-DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
-"""Where a model can compute, in order of preference."""
+DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")  # In order of preference
 
 PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture a recipe, in order
 
@@ -30,8 +29,7 @@ PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture
 class Placement:
     """Where and how to compute: it may change bits, so it is in the passport, not in the recipe."""
 
-    # `"auto"` (the first of `DEVICE_KINDS` that is there), or `"cpu"`, `"cuda:1"`, …
-    device: str = "auto"
+    device: str = "auto"  # `"auto"` (first of `DEVICE_KINDS`), `"cpu"`, `"cuda:1"`, …
     offload: Offload = "none"
     vae_slicing: bool = False
     vae_tiling: bool = False
@@ -41,26 +39,22 @@ class Placement:
     # two, which the lock needs; only verifying takes a picture's own number.
     threads: int | None = None
     previews: bool = True  # Whether `Watch.step` is given small pictures
-    # Torch's switches to set, as a passport names them, for verifying; the recipe's determinism
-    # level is set after them
+    # Torch's switches as a passport names them, for verifying; set before the determinism level
     switches: tuple[tuple[str, str], ...] = ()
-    # The hub id of a tiny decoder in place of the model's own, for live pictures; empty for the
-    # model's own
-    decoder: str = ""
+    decoder: str = ""  # Hub id, for live pictures; empty for the model's own
 
 
 def even_threads(available: int) -> int:
     """Return the greatest power of two up to a number of threads.
 
-    Element-wise work is cut into one part a thread, and the end of a part that does not fill the
-    processor's vectors is rounded otherwise. Three or six threads cut four pictures in different
-    places, so the slot would show in the bits; two or eight cut all of them alike (docs/log.md).
+    Element-wise work is cut into a part a thread, and the end of a part that does not fill a vector
+    is rounded otherwise. Three or six threads cut four pictures in different places, so the slot
+    would show in the bits; two or eight cut all alike (docs/log.md).
     """
     return 1 << (available.bit_length() - 1)
 
 
-LoadWatch = Callable[[], None]
-"""Called before each part of a model that is loaded; what it raises stops the loading."""
+LoadWatch = Callable[[], None]  # Called before each part is loaded; what it raises stops that
 
 
 class Watch(Protocol):
@@ -98,21 +92,14 @@ class Backend(Protocol):
     """Something that paints recipes. All but `card` is called from one thread only."""
 
     def card(self, model: str | None) -> ModelCard:
-        """Find a model and say what it can do, without loading it (and without torch).
-
-        Raises:
-            ModelError: The model is not there, is damaged, or is not safe to load.
-        """
+        """Find a model, unloaded, and say what it can do; ModelError: missing, damaged, unsafe."""
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Load what the recipe needs, check its settings, and return the passport it would have.
 
-        Args:
-            recipe: Stands for all recipes of its `batch_key`.
-            placement: Where and how.
-            watch: Called while a model is loaded in this process.
+        The recipe stands for all of its `batch_key`; `watch` is called while a model is loaded.
 
         Raises:
             RunCancelled: What `watch` raises comes out.
@@ -128,32 +115,18 @@ class Backend(Protocol):
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells.
+        """Compute up to W recipes of one `batch_key` in W cells, padded with repeats.
 
-        Args:
-            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats. Their
-                settings are checked by `prepare` only.
-            placement: Where and how.
-            watch: Follows the steps and stops them.
-
-        Returns:
-            One picture a recipe, or its error (`picture_nan`, `picture_withheld`), which does not
-            affect its neighbours.
-
-        Raises:
-            RunCancelled: `watch.cancelled` became true.
-            RunError: The whole batch failed: out of memory, settings that the model refuses; with
-                advice.
+        Settings are checked by `prepare` only. Returns a picture for each recipe, or its error
+        (`picture_nan`, `picture_withheld`), which does not affect its neighbours. Raises
+        RunCancelled when `watch.cancelled`; RunError with advice for the whole batch: out of
+        memory, refused settings.
         """
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test whether the lock holds for recipes like this one; None where it cannot be tested.
+        """Test whether the lock holds for recipes like this one; None where that is impossible.
 
-        Raises:
-            RunCancelled: `watch.cancelled` became true.
-            RunError: A batch could not be computed.
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
+        Raises RunCancelled; RunError where a batch fails; else as `prepare`.
         """
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
@@ -165,10 +138,7 @@ class Backend(Protocol):
 
 @runtime_checkable
 class ManyPainters(Protocol):
-    """Several backends that paint at the same time: a cluster's workers.
-
-    A painter that is gone raises `RunError("worker_lost")`; the engine closes it.
-    """
+    """Backends that paint at the same time; a lost one raises `worker_lost` and gets closed."""
 
     def card(self, model: str | None) -> ModelCard:
         """As `Backend.card`."""

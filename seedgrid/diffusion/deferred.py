@@ -1,8 +1,7 @@
 """DeferredBackend: what paints on this machine; torch is imported when there is work to do.
 
-`card` needs no torch, so requests are checked at once, on any thread; the seconds that the import
-takes are spent on the engine's own thread. A recipe that names an upscaler is enlarged, all others
-are painted with diffusers.
+`card` needs no torch, so requests are checked at once, on any thread; the import happens on the
+engine's own thread. Recipes with an upscaler are enlarged, all others are painted with diffusers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Which device computes, and how a model is placed on it, also one that is too big for it.
 
-A device that is not there is an error that lists those that are, never a fallback. Knows nothing
-of recipes.
-
-    pick_device("auto")   # cuda → xpu → mps → cpu, the first there is
+A device that is not there is an error that lists those that are, never a fallback.
 """
 
 from typing import Any, cast
@@ -22,11 +19,7 @@ def available_devices() -> tuple[str, ...]:
 
 
 def pick_device(device: str) -> torch.device:
-    """Return the device of a name as `"cpu"`, `"cuda"` or `"cuda:1"`; the best one for `"auto"`.
-
-    Raises:
-        DeviceError: `device_missing`.
-    """
+    """Return the device of a name, the best one for `"auto"`; raise `device_missing`."""
     names = available_devices()
     for name in names:
         if device in ("auto", name, name.partition(":")[0]):
@@ -40,11 +33,7 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
-    """Move a diffusers pipeline to its device, with the placement's memory layout and offloading.
-
-    Raises:
-        DeviceError: `offload_needs_gpu`: there is nothing to offload from on a CPU.
-    """
+    """Move a pipeline to its device, with memory layout, offloading; raise `offload_needs_gpu`."""
     if placement.channels_last:
         for name in ("unet", "vae"):
             if (part := getattr(pipeline, name, None)) is not None:

@@ -1,7 +1,6 @@
 """DiffusersBackend: paint one locked batch of exactly W cells.
 
-A neighbour's words and noise cannot reach a picture: only the width of the batch can, and that is
-always W. Knows nothing of runs, libraries or screens.
+A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
 
     backend = DiffusersBackend()
     backend.paint(recipes, Placement(), watch)
@@ -40,11 +39,7 @@ from seedgrid.portable import PortableTrial, check_portable, try_portable
 
 
 class DiffusersBackend:
-    """The backend that paints with diffusers. See `Backend` for what each method promises.
-
-    Args:
-        free_memory: Called when memory is full: frees all models, not only those of this backend.
-    """
+    """Paints with diffusers (see `Backend`); `free_memory` frees all models, also of others."""
 
     def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
@@ -219,6 +214,5 @@ class DiffusersBackend:
 
 
 def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
-    """Return the passport of pictures that are painted now."""
     quantiser = quantiser_of(recipe, loaded.files)
     return current_passport(loaded.device, placement, bool(recipe.loras), quantiser)

@@ -2,10 +2,9 @@
 
 The determinism levels set torch's switches and put every one of them back. `off` touches nothing.
 `seeded` turns off what may change from run to run or rounds more coarsely: cuDNN's autotuning and
-TensorFloat-32. `strict` also demands deterministic algorithms and the workspace that makes cuBLAS
-deterministic; an operation that has no deterministic form then fails rather than differ. Seeds are
-honoured at every level. diffusers' own `enable_full_determinism` sets much of this for good, and
-its `disable` twin restores only a part.
+TensorFloat-32. `strict` also demands deterministic algorithms and cuBLAS's deterministic workspace;
+an operation that has no deterministic form then fails. diffusers' `enable_full_determinism` sets
+much of this for good, and its `disable` twin restores only a part.
 
     with computing(recipe, placement):
         passport = current_passport(device, placement)
@@ -29,7 +28,7 @@ from seedgrid.core.recipe import Determinism, Passport, Recipe
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, even_threads
 from seedgrid.diffusion.processor import limits_in_force, processor_name
 
-# Libraries read them once, at their start; what is set later is not in force.
+# Libraries read them once, at their start.
 _LIMITS_AT_START: Final = limits_in_force(os.environ)
 
 CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
@@ -66,17 +65,14 @@ _KERNELS: Final = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
 
-_Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
-"""How one of torch's global switches is read, and how it is set."""
+_Switch = tuple[Callable[[], Any], Callable[[Any], Any]]  # How to read and set a switch of torch
 
 
 @contextmanager
 def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
-    """Compute in the block as a recipe and a placement say: switches, attention, threads.
+    """Compute in the block with the recipe's and placement's switches, attention and threads.
 
-    Raises:
-        InputError: `attention_unknown`.
-        DeviceError: As `determinism`.
+    Raises `attention_unknown`, or as `determinism`.
     """
     if placement.attention not in ATTENTION_NAMES:
         choices = ", ".join(ATTENTION_NAMES)
@@ -99,9 +95,7 @@ def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
 def determinism(level: Determinism) -> Iterator[None]:
     """Hold torch's switches at a level; afterwards each is what it was before.
 
-    Raises:
-        DeviceError: `cublas_too_late`: `strict` on a GPU, but CUDA was started before without the
-            workspace setting that `strict` needs.
+    Raises `cublas_too_late`: `strict`, but CUDA was started without its workspace setting.
     """
     if level == "strict":
         _prepare_cublas()
@@ -151,10 +145,7 @@ def in_force() -> dict[str, str]:
 
 
 def _prepare_cublas() -> None:
-    """Set the workspace of cuBLAS that deterministic algorithms need, if it is not too late.
-
-    cuBLAS reads it once, when CUDA starts, so it belongs to the process and is not put back.
-    """
+    """Set cuBLAS's workspace for good, if it is not too late: it is read once, when CUDA starts."""
     if not torch.cuda.is_available() or os.environ.get(CUBLAS_VARIABLE) in _DETERMINISTIC_CUBLAS:
         return
     if torch.cuda.is_initialized():
@@ -165,9 +156,8 @@ def _prepare_cublas() -> None:
 def _switches() -> dict[str, _Switch]:
     """Return the switches by name; of float32's precision the older names before the newer.
 
-    torch 2.9 and newer have `fp32_precision` for each backend and operation, and raise when the
-    older names are read while the two contradict each other; so both are set, and put back, in
-    this order, because setting an older one also sets the newer.
+    Since torch 2.9 (`fp32_precision`) reading older names raises while the two contradict each
+    other; both are set, and put back, in this order, as setting an older one sets the newer, too.
     """
     backends: Any = torch.backends
     read_tf32, write_tf32 = _attribute(backends.cudnn, "allow_tf32")
@@ -229,10 +219,9 @@ def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
 def current_passport(
     device: torch.device, placement: Placement, has_loras: bool = False, quantiser: str = ""
 ) -> Passport:
-    """Describe the computation that would run now: all that was measured to change bits.
+    """Describe the computation that would run now, inside `computing`: all that changes bits.
 
-    Call it inside `computing`, or it describes another computation. `quantiser` is the library that
-    keeps weights in fewer bits. What each field changed is measured in docs/log.md.
+    `quantiser` is the library that keeps weights in fewer bits. Measured in docs/log.md.
     """
     switches = in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
@@ -263,7 +252,6 @@ def current_passport(
 
 
 def _device_name(device: torch.device) -> str:
-    """Return the hardware's own name: the GPU's, or the processor's."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     if device.type == "xpu":

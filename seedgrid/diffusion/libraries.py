@@ -1,8 +1,8 @@
 """Helpers around other libraries' code: translate errors, replace attributes, silence notices.
 
-What diffusers, transformers or torch raise has the same types as our own mistakes, so the traceback
-decides: the innermost frame that belongs to one of those libraries or to SeedGrid says whose error
-it is. Frames of others (numpy, safetensors, …) belong to their caller.
+diffusers, transformers and torch raise the same types as our own mistakes, so the traceback
+decides: the innermost frame of one of those libraries or of SeedGrid says whose error it is. Frames
+of others (numpy, safetensors, …) belong to their caller.
 """
 
 import logging
@@ -17,7 +17,7 @@ from seedgrid.core.recipe import Recipe
 logger = logging.getLogger(__name__)
 
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "torch"})
-REFUSALS: Final = (
+REFUSALS: Final = (  # The libraries do not document what they raise
     OSError,
     RuntimeError,
     ValueError,
@@ -26,19 +26,16 @@ REFUSALS: Final = (
     ArithmeticError,
     AttributeError,
 )
-"""The libraries do not document what they raise."""
 
 Result = TypeVar("Result")
 
 
 @contextmanager
 def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iterator[None]:
-    """Translate what a library raises in the block into an error of ours, and log its traceback.
+    """Translate what a library raises in the block, and log its traceback.
 
-    Memory errors, and errors of our own code, are not translated.
-
-    Args:
-        translate: Is given the error and its first line, 300 characters at most.
+    `translate` is given the error and its first line, 300 characters at most. Memory errors and
+    errors of our own code are not translated.
     """
     try:
         yield
@@ -65,19 +62,15 @@ def within_memory(
     recipe: Recipe,
     device: str,
 ) -> Result:
-    """Do some work; if memory is full, free all that can be made again and do the work once more.
-
-    Raises:
-        RunError: `memory_full`: it did not fit the second time either.
-    """
+    """Do some work; if memory is full, free it and try again, then raise `memory_full`."""
     for is_last in (False, True):
         try:
             return work()
         except Exception as error:
             if not is_memory_error(error):
                 raise
-        # Only after the `except` block are the exception and the tensors that its traceback holds
-        # gone (https://github.com/pytorch/pytorch/issues/18853).
+        # Only after the `except` block are the exception and its traceback's tensors gone
+        # (https://github.com/pytorch/pytorch/issues/18853).
         free_memory()
         if not is_last:
             logger.warning("memory is full: all models are dropped, and it is tried once more")
@@ -93,11 +86,7 @@ def within_memory(
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an object's attribute in the block.
-
-    Afterwards an attribute of the object's own (an offloading hook) is set again; one of its class
-    is no longer hidden.
-    """
+    """Replace an attribute in the block; then the object's own (a hook) or its class's is back."""
     is_own = name in vars(owner)
     before = getattr(owner, name)
     setattr(owner, name, value)

@@ -1,12 +1,12 @@
 """Read a diffusers pipeline from files: its weights, also in fewer bits, and its LoRAs.
 
-Weights are safetensors, files are local, and no code comes with a model. Numbers of 8 bits take a
-quarter of float32's memory; SDNQ makes them, whose int8 weights run on every processor: a weight is
-turned back into the format that is computed in where it is used, so rows of a batch share nothing.
-What is stored by SDNQ, torchao, bitsandbytes or as GGUF is read as it is.
+Weights are safetensors, files are local, and no code comes with a model. SDNQ makes numbers of 8
+bits, a quarter of float32's memory, on every processor: a weight is turned back into the format of
+the computation where it is used, so rows of a batch share nothing. Weights stored by SDNQ, torchao,
+bitsandbytes or as GGUF are read as they are.
 
-diffusers leaves out what does not fit of a LoRA (layers that the model has not, a few kinds of
-weights) and warns of it in its log. That log is read here, and such a LoRA is refused.
+diffusers only warns in its log where it leaves out parts of a LoRA that do not fit. That log is
+read here, and such a LoRA is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from seedgrid.models.families import Family
 from seedgrid.models.files import GGUF, ModelFiles
 
 _QUANTISED_PARTS: Final = re.compile(r"(?:transformer|unet|text_encoder)(?:_\d)?")
-"""The components with most of the weights."""
 _LONGEST: Final = 200
 _HARMLESS: Final = "safe to ignore"
 
@@ -39,20 +38,14 @@ _HARMLESS: Final = "safe to ignore"
 def read_pipeline(
     files: ModelFiles, recipe: Recipe, loras: Sequence[Path], watch: LoadWatch | None
 ) -> Any:
-    """Read a recipe's pipeline, on the CPU.
-
-    Args:
-        files: The recipe's model.
-        recipe: Says the number format.
-        loras: The files of its LoRAs, in order.
-        watch: Called before each part.
+    """Read a recipe's pipeline and LoRAs (`loras`, in order), on the CPU; `watch` before each part.
 
     Raises:
         ModelError: `model_damaged`.
-        InputError: `dtype_library`; `dtype_int8`: of weights that are stored in fewer bits already,
-            of a single file, or together with LoRAs. `lora_family`: this kind of model takes no
-            LoRAs; `lora_misfit`: this one does not fit; `lora_partly`: diffusers would leave a part
-            of it out; `lora_peft`: the package that diffusers needs for them is missing.
+        InputError: `dtype_library`; `dtype_int8`: weights are stored in fewer bits already, in a
+            single file, or used with LoRAs. `lora_family`: this kind of model takes none;
+            `lora_misfit`: it does not fit; `lora_partly`: diffusers would leave out a part;
+            `lora_peft`: peft is missing.
         RunError: `library_import`.
     """
     pipeline_class = _pipeline_class(files.family)
@@ -148,17 +141,13 @@ def _check_int8(files: ModelFiles, recipe: Recipe) -> None:
 
 
 def _import_sdnq() -> None:
-    """Import it, which makes it known to diffusers and transformers.
-
-    It would compile its kernels otherwise, whose bits differ from machine to machine.
-    """
+    """Import SDNQ without compiling its kernels, whose bits differ from machine to machine."""
     os.environ["SDNQ_USE_TORCH_COMPILE"] = "0"
     logging.getLogger("sdnq").setLevel(logging.ERROR)
     import sdnq  # noqa: F401
 
 
 def _read_gguf(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
-    """Return the one part that is a GGUF file, read."""
     import diffusers
 
     name, path = next(
@@ -179,7 +168,6 @@ def _read_gguf(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
 
 
 def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
-    """Load a recipe's LoRAs into a pipeline, in order."""
     from diffusers.utils import is_peft_available
 
     if not recipe.loras:

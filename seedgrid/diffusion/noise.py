@@ -1,10 +1,9 @@
 """The only place where SeedGrid's randomness is made: one fresh CPU generator for each picture.
 
-A `torch.Generator` is used up by drawing, so every call of a pipeline needs fresh ones. One
-generator for a whole batch, or `[g] * 4`, ties only the first picture to its seed: the same object
-is drawn from four times in a row. A list of four separate generators ties each picture to its own
-seed, whatever its slot. They live on the CPU, because diffusers then draws there and moves the
-noise, so that a seed means the same noise on every device; GPU generators are offered nowhere.
+Drawing uses a `torch.Generator` up, so every call of a pipeline needs fresh ones. One generator for
+a whole batch, or `[g] * 4`, ties only the first picture to its seed; a list of separate ones ties
+each picture to its own, whatever its slot. diffusers draws on the CPU for CPU generators and moves
+the noise, so a seed means the same noise on every device; GPU generators are offered nowhere.
 
     >>> [generator.initial_seed() for generator in fresh_generators((7, 7))]
     [7, 7]
@@ -26,19 +25,9 @@ from seedgrid.diffusion.libraries import replaced
 
 
 def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
-    """Make one new CPU generator for each seed, in order.
+    """Make one new CPU generator for each seed, 0 … 2**32 - 1, for one call; raise as `check_seed`.
 
-    Args:
-        seeds: Each 0 … 2**32 - 1; repeats give separate generators in the same state.
-
-    Returns:
-        New generators; use each list for one call only.
-
-    Raises:
-        InputError: A seed is not one.
-
-    Source:
-        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
+    Source: https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
     return [torch.Generator("cpu").manual_seed(check_seed(seed)) for seed in seeds]
 
@@ -47,12 +36,9 @@ def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
 def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterator[None]:
     """Mix other seeds' noise into the first noise, where the pipeline draws it.
 
-    The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
-    shape, scale and packing are always right, and later draws are those of the picture's seed.
-
-    Raises:
-        InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.
-        RunCancelled: `watch.cancelled` became true; out of the pipeline's call.
+    The pipeline's own `prepare_latents` draws the other noise as well, so shape, scale and packing
+    are right, and later draws are those of the picture's seed. Raises `noise_mix_unsupported` if
+    this diffusers draws its noise another way; RunCancelled out of the pipeline's call.
     """
     if not any(cell.noise_mix for cell in cells):
         yield
@@ -64,7 +50,7 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterato
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
         arguments = inspect.signature(original).bind(*args, **kwargs)
-        # The first share of every cell, then the second: None where a cell has no more.
+        # The first share of every cell, then the second: None where a cell has no more
         for shares in zip_longest(*(cell.noise_mix for cell in cells)):
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
@@ -79,13 +65,9 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterato
 
 
 def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Tensor:
-    """Go from one noise towards another along the great circle, which keeps its strength.
+    """Go from one noise to another along the great circle, which keeps its strength.
 
-    Args:
-        start: Of any shape; scaling and reordering both inputs alike scales and reorders the
-            result, so scheduler-scaled and packed latents may be given.
-        end: Of the same shape.
-        weight: 0 is `start`, 1 is `end`.
+    `weight` is 0 for `start`, 1 for `end`, of equal shapes; both may be scaled or packed alike.
 
     Source: Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
     """

@@ -1,7 +1,4 @@
-"""Parents: their ways are cached, and missing ones are painted before their children.
-
-The cache may lose any way; its parent is then painted again, with the same bits.
-"""
+"""Cached ways of parents, painted again with the same bits before their children if lost."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -45,11 +42,8 @@ def max_bytes() -> float:
 class PartWatch:
     """Reports the progress of one batch as a part of several that are painted one after another.
 
-    Args:
-        watch: Follows the whole.
-        later_steps: How many steps come after this batch.
-        halt: The step at which this batch is halted; 0 paints all.
-        previous: The watch of the batch before.
+    `watch` follows the whole, `previous` was the batch before; `later_steps` come after this one,
+    which is halted at step `halt` (0 paints all).
     """
 
     def __init__(
@@ -104,12 +98,7 @@ def _no_previews() -> tuple[Pixels, ...]:
 def missing_parents(
     recipes: Sequence[Recipe], find: Callable[[Recipe], Way | None], order: int
 ) -> tuple[dict[str, Way], list[tuple[list[Recipe], int]]]:
-    """Return the known ways of recipes' parents, and the parents to paint first.
-
-    Returns:
-        Ways by the ids of recipes; and batches of parents, each with the number of steps that are
-        needed of it, 0 for all.
-    """
+    """Return the known ways by parents' ids, and batches to paint first with steps (0 is all)."""
     known: dict[str, Way] = {}
     needed: dict[str, tuple[Recipe, list[Recipe]]] = {}
     for recipe in recipes:

@@ -1,7 +1,6 @@
-"""Keep the pipelines that were used last on their device. Knows nothing of batches.
+"""Keep the pipelines that were used last on their device.
 
-pipelines = PipelineCache()
-loaded = pipelines.get(recipe, Placement())
+loaded = PipelineCache().get(recipe, Placement())
 """
 
 from collections import OrderedDict
@@ -43,8 +42,7 @@ class Loaded:
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
     loras: tuple[Path, ...]  # The files of the recipe's LoRAs, in order
-    # Of all files when they were read; weights may be mapped, and change with them
-    states: tuple[str, ...]
+    states: tuple[str, ...]  # Of all files when they were read; mapped weights change
 
     @property
     def has_changed(self) -> bool:
@@ -52,12 +50,7 @@ class Loaded:
         return _states(self.files, self.loras) != self.states
 
     def check_settings(self, recipe: Recipe) -> None:
-        """Refuse settings that this model does not have; a recipe may come from elsewhere.
-
-        Raises:
-            InputError: The scheduler, the number of steps or a start does not fit this model.
-            PictureError: `start_missing`.
-        """
+        """Refuse scheduler, steps or start that do not fit this model; raise `start_missing`."""
         entry = TABLE.get(recipe.scheduler)
         family = self.files.family
         if entry is None or family.sampling not in entry.samplings:
@@ -108,12 +101,9 @@ class PipelineCache:
         return _key(recipe, placement) in self._loaded
 
     def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
-        """Return the pipeline for a recipe, loading it if need be.
+        """Return the pipeline for a recipe, loading it if need be; `watch` may stop that.
 
-        Raises:
-            RunCancelled: What `watch` raises between two parts comes out.
-            ModelError: The model is not there, damaged, or its weights are not the recipe's.
-            DeviceError: The device is not there.
+        Raises ModelError if the model is missing, damaged or has other weights; DeviceError.
         """
         key = _key(recipe, placement)
         if key in self._loaded and self._loaded[key].has_changed:
@@ -140,11 +130,7 @@ class TinyDecoders:
 
     @contextmanager
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Decode by a tiny decoder in the block, in the number format of the model's own decoder.
-
-        Raises:
-            ModelError: `model_not_downloaded`; `model_damaged`.
-        """
+        """Decode by it in the VAE's number format; raise `model_not_downloaded`/`model_damaged`."""
         key = name, pipeline.vae.dtype, device
         if key not in self._loaded:
             self._loaded[key] = _load_tiny(name, pipeline.vae.dtype).to(device)

@@ -1,8 +1,8 @@
 """One call of a diffusers pipeline: the only file that makes it.
 
-It is the plain diffusers call, so its pictures equal those of
-`pipe(prompts, generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for
-bit. What diffusers and torch raise is translated here; what we raise stays ours.
+It is the plain diffusers call, so its pictures equal those of `pipe(prompts,
+generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for bit. What
+diffusers and torch raise is translated here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,11 +74,8 @@ def call_pipeline(
 ) -> PipelineOutput:
     """Call the pipeline with W cells, inside `contexts`, which are entered in order.
 
-    `words` are each recipe's, if the family's words are read alone and were read before.
-
-    Raises:
-        RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
-        RunCancelled: `watch.cancelled` became true.
+    `words` are each recipe's, if the family's are read alone. Raises `pipeline_refused`,
+    `not_deterministic`, or RunCancelled.
     """
     first = recipes[0]
     cells = _cells_of(recipes)
@@ -123,7 +120,7 @@ def call_pipeline(
 @contextmanager
 def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
     """Compute as a recipe says in the block, and translate what diffusers and torch raise."""
-    # A script around us may have changed it since the start of the process, which passports record.
+    # A script may have changed it since the start of the process, which passports record.
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
     arithmetic = portable() if recipe.is_portable else nullcontext()
     with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
@@ -168,8 +165,8 @@ def _arguments(cells: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) -> list[list[int]]:
     """Split a batch into calls in which no neighbour reaches a picture; nearly always one call.
 
-    SDXL treats an absent negative prompt and an empty one differently, but all of a call alike.
-    Words that are read alone share a call only if their lengths are equal.
+    SDXL treats absent and empty negative prompts differently, but all of a call alike. Words that
+    are read alone share a call only if their lengths are equal.
     """
     family = loaded.files.family
     groups: dict[object, list[int]] = {}
@@ -209,11 +206,7 @@ def _in_region(recipe: Recipe, picture: Outcome, ways: Mapping[str, Way]) -> Out
 
 
 def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
-    """Round as diffusers does; a picture with NaN in it is an error.
-
-    Args:
-        images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
-    """
+    """Round (n, 3, height, width), 0 … 1, as diffusers does; a picture with NaN is an error."""
     array = images.cpu().permute(0, 2, 3, 1).float().numpy()
     if array.shape[-1] == 1:
         array = array.repeat(3, axis=-1)

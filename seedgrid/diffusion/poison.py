@@ -1,10 +1,9 @@
 """Poisoned neighbours: all rows of a batch but the own picture's are replaced by bad values.
 
-A tensor of a batch of W cells has W rows, or 2 W with guidance (with and without words), and row r
-belongs to cell r % W. Arithmetic that mixes rows, however little, carries NaN into the own ones;
-against code that skips NaN there are huge neighbours, ordinary ones of the own picture's size, and
-near ones, which are the own picture a little louder. `PoisonedGrid` does this to each part of a
-pipeline.
+A tensor of a batch of W cells has W rows, or 2 W with guidance, and row r belongs to cell r % W.
+Arithmetic that mixes rows, however little, carries NaN into the own ones; against code that skips
+NaN there are huge neighbours, ordinary ones of the own picture's size, and near ones, the own
+picture a little louder. `PoisonedGrid` does this to each part of a pipeline.
 """
 
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -26,11 +25,9 @@ MILD: Final[Kinds] = ("near", "ordinary")
 
 BETWEEN: Final = "between the parts"
 _DECODER: Final = "decoder"
-_NOT_ROWS: Final = ("_ids", "_mask")
-"""Ends of the names of a denoiser's arguments that hold positions or masks."""
+_NOT_ROWS: Final = ("_ids", "_mask")  # Ends of arguments' names: positions, masks
 
-_HUGE_POWER: Final = 0.4
-"""The largest number of a format to this power: its square is finite, and so is a sum of those."""
+_HUGE_POWER: Final = 0.4  # A format's largest number to it: squares, and sums of those, are finite
 _LOUDER: Final = 1.0625
 
 
@@ -55,8 +52,7 @@ class Batch:
     def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Kinds = ()) -> torch.Tensor:
         """Return a copy of a tensor (k W, …) with poisoned neighbours, in the same memory layout.
 
-        Integers, and tensors of one dimension, are only copied. `turn` counts calls from 0; `kinds`
-        replace the batch's own.
+        Integers and one-dimensional tensors are only copied. `turn` counts; `kinds` replace ours.
         """
         result = tensor.clone()
         if not tensor.is_floating_point() or tensor.ndim < 2:
@@ -83,12 +79,9 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
 
 
 class PoisonedGrid:
-    """Poisons the neighbours in one call of a pipeline, and passes the own rows to `see`.
+    """Poisons the neighbours in one call of a pipeline, and passes the own rows to `see`, in order.
 
-    Args:
-        batch: Which rows are the own ones, and how the others are poisoned.
-        watch: Asked before each call of a part whether to stop.
-        see: Is given the own rows of what enters and leaves a part, in order.
+    `watch` is asked before each call of a part whether to stop.
     """
 
     def __init__(
@@ -223,7 +216,6 @@ def _stacked(cells: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:
 
 
 def _tensors_in(value: Any, batch: Batch) -> list[torch.Tensor]:
-    """Return the tensors of a nested value, in order."""
     tensors: list[torch.Tensor] = []
     _mapped(value, tensors.append, batch)
     return tensors

@@ -1,8 +1,8 @@
 """Small pictures of latents while a batch is painted. They touch neither noise nor result.
 
-A preview shows the clean picture that the denoiser expects at this step, not the noisy latents. A
-linear map from latent pixels to pixels stands in for the VAE, which would cost as much as a step;
-it is fitted once, when a model is loaded. Pixel-space models need none.
+A preview shows the clean picture that the denoiser expects, not the noisy latents. A linear map
+from latent pixels to pixels, fitted once for a loaded model, replaces the VAE, which would cost as
+much as a step. Pixel-space models need none.
 """
 
 import math
@@ -35,11 +35,8 @@ ToPixels = Callable[[torch.Tensor], torch.Tensor]
 class Preview:
     """How the latents of one loaded model become small pictures.
 
-    Args:
-        vae: The model's; None for one that computes pixels.
-        channels: Of its latents, or pixels.
-        scale: How many pixels of the picture a latent pixel stands for, along a side.
-        is_flow: Whether the denoiser predicts a flow's velocity.
+    `vae` is None for a model that computes pixels, `channels` are of its latents; a latent pixel is
+    `scale` pixels wide; with `is_flow` the denoiser predicts a velocity.
     """
 
     def __init__(self, vae: Any, *, channels: int, scale: int, is_flow: bool) -> None:
@@ -63,9 +60,7 @@ class Preview:
         sample: torch.Tensor,
         timestep: float,
     ) -> tuple[Pixels, ...]:
-        """Return the clean picture that the denoiser expects, for each row of the batch.
-
-        All but the recipe is what the scheduler was given at this step.
+        """Return the clean picture the denoiser expects, for each row, from what the scheduler got.
 
         Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
         """
@@ -109,10 +104,7 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare previews for a pipeline that was just loaded and is still on the CPU.
-
-    They are fitted `now`, or with the first preview, if there ever is one.
-    """
+    """Prepare previews for a pipeline just loaded, on the CPU; fit them `now` or at the first."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
@@ -126,7 +118,6 @@ def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Previ
 
 
 def _drawn(shape: tuple[int, ...], seed: int, draws: int) -> torch.Tensor:
-    """Return the last of so many draws."""
     (generator,) = fresh_generators((seed,))
     return [torch.randn(shape, generator=generator) for _ in range(draws)][-1]
 
@@ -143,10 +134,7 @@ def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
 
 
 def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Return latents as (B, C, h, w): without tokens, blocks of 2x2, or frames.
-
-    Source: `diffusers.FluxPipeline._unpack_latents`, which is private; others pack alike.
-    """
+    """Return latents as (B, C, h, w), as the private `diffusers.FluxPipeline._unpack_latents`."""
     if latents.ndim == 5:
         latents = latents[:, :, 0]
     if latents.ndim == 3:
@@ -157,7 +145,6 @@ def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> t
 
 
 def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
-    """Decode latents as the pipelines do."""
     config = vae.config
     if "latents_mean" in config and "latents_std" in config and config.latents_mean:
         mean, std = (
@@ -176,8 +163,8 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     """Fit two by two pixels to each latent pixel and its eight neighbours, by least squares.
 
-    It shows half of the VAE's detail in a thousandth of its time. It is fitted to what the VAE
-    itself makes of random latents, so it works for every VAE.
+    Half of the VAE's detail in a thousandth of its time; fitted to its output for random latents,
+    so it works for every VAE.
     """
     detail = min(_DETAIL, latent_px)
     latents = _sample_latents(channels)  # (4, C, 12, 12)

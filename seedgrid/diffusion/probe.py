@@ -1,14 +1,13 @@
 """Test the lock: paint one picture in two short grids, beside mild and beside wild neighbours.
 
-In both grids the neighbours' rows are replaced in the inputs of text encoder, denoiser and decoder,
-and in the outputs of denoiser and decoder. In the first grid neighbours are mild (near the own
-picture, or ordinary) and the own picture sits in the last slot; in the second they are wild (NaN or
-huge), their words have other lengths, and it sits in the first slot. The own rows of all inputs and
-outputs, and the final picture before it is rounded, must be equal bit for bit.
+The neighbours' rows are replaced in the inputs of text encoder, denoiser and decoder, and in the
+outputs of denoiser and decoder. In the first grid they are mild (near the own picture, or ordinary)
+and the own picture is in the last slot; in the second they are wild (NaN or huge), with words of
+other lengths, and it is in the first slot. The own rows of all inputs and outputs, and the final
+picture before it is rounded, must be equal bit for bit.
 
-At most four steps are run, spread over the schedule: neither code nor shapes change with their
-number. It is a test and no proof: code that branches only on neighbours' values that were not tried
-is not found (docs/lock.md).
+At most four steps are run, spread over the schedule: code and shapes do not change with their
+number. Code that branches only on values that were not tried is not found (docs/lock.md).
 """
 
 from __future__ import annotations
@@ -29,17 +28,13 @@ from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
 MAX_STEPS: Final = 4
-_LONG_PROMPT: Final = " ".join(
+_LONG_PROMPT: Final = " ".join(  # With the greatest and smallest bracket weights
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
-"""Its brackets have the greatest and the smallest weight, where words are weighed."""
 
 
 Compute = Callable[[Sequence[Recipe], int, CallContext], list[torch.Tensor]]
-"""Computes `lock_width` recipes in the call of one of them, inside a block around the pipeline.
-
-Returns the pipeline's results, each with one row a cell.
-"""
+"""Computes W recipes in the call of one of them, in a block; returns results with a row a cell."""
 
 
 class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
@@ -47,13 +42,10 @@ class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
 
 
 def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
-    """Find the greatest width at which no leak is found.
+    """Find the greatest width at which no leak is found; words and seed do not matter.
 
-    The recipe's words and seed do not matter. `watch` is asked before each call of a part.
-
-    Raises:
-        RunCancelled: `watch.cancelled` became true.
-        RunError: A batch could not be computed, or the own picture is NaN (`picture_nan`).
+    `watch` is asked before each call of a part. Raises RunCancelled; RunError if a batch could not
+    be computed, `picture_nan` if the own picture is NaN.
     """
     started = time.monotonic()
     checks: list[Check] = []
@@ -94,17 +86,13 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
 def _paint_twice(
     recipe: Recipe, compute: Compute, watch: Watch, family: Family, comparison: _Comparison
 ) -> None:
-    """Paint the own picture beside mild neighbours, then beside wild ones, and compare.
-
-    Mild ones come first: whatever NaN leaves behind in a model is then seen as a difference.
-    """
+    """Compare the own picture beside mild, then wild neighbours, whose NaN may stay in a model."""
     width = recipe.lock_width
-    # Neighbours that change slowly: some caches skip steps while a batch changes little.
+    # Neighbours that change slowly: some caches skip steps then.
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
     wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
-    # Some pipelines look at the first picture's negative words only: here it has some if the own
-    # picture has none; in the second grid it is the own picture.
+    # Some pipelines look at the first negative words only: here some, if the own picture has none.
     others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
     grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, grid.watching)]
@@ -158,11 +146,9 @@ class _Comparison:
         self._checks: dict[str, Check] = {}
 
     def keep(self, part: str, rows: list[torch.Tensor]) -> None:
-        """Keep rows of the first grid."""
         self._kept.append((part, rows))
 
     def compare(self, part: str, rows: list[torch.Tensor]) -> None:
-        """Compare rows of the second grid."""
         kept_part, kept = self._kept[self._next] if self._next < len(self._kept) else ("", [])
         self._next += 1
         if kept_part != part or [t.shape for t in kept] != [t.shape for t in rows]:
@@ -180,7 +166,6 @@ class _Comparison:
             self._differs(part)
 
     def checks(self) -> list[Check]:
-        """Return the result part by part."""
         return list(self._checks.values())
 
     def _differs(self, part: str) -> NoReturn:

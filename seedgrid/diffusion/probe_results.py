@@ -1,7 +1,6 @@
 """Reports of probes: was the lock tested for this model and these settings on this machine?
 
-A report is kept in the cache folder under everything that changes the code that runs, or the
-shapes that kernels see. Needs no torch; `probe.py` does the work.
+They are kept in the cache folder under all that changes the code that runs or its shapes.
 """
 
 import hashlib
@@ -38,9 +37,7 @@ class ProbeReport(Value):
     scheduler: str
     num_inference_steps: int  # How many were run
     asked_width: int  # The width of the recipe
-    # The greatest width, at most `asked_width`, at which no check found a leak; 0 if not even a
-    # batch of one repeats
-    tested_width: int
+    tested_width: int  # The greatest up to `asked_width` without a leak; 0 if not even 1
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str  # UTC, ISO 8601
@@ -75,7 +72,7 @@ def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
     """Say that pictures like this one were not tested here, or that their lock does not hold."""
-    # Enlarged pictures have no neighbours, portable ones do not depend on them.
+    # Enlarged pictures have no neighbours, and portable ones do not depend on them.
     if recipe.upscaler is not None or recipe.is_portable:
         return None
     report = recall_report(recipe, passport)
@@ -105,10 +102,7 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return the cache key of a probe: all that changes shapes or code.
-
-    Words, seeds, steps, strengths, mixes of noise and the scales of LoRAs and guidance do not.
-    """
+    """Return a probe's cache key: all that changes shapes or code, so no words, seeds or steps."""
     parts = (
         _METHOD,
         recipe.model.weights_sha256,

@@ -1,7 +1,7 @@
 """What our own programs change in their process. A script that imports SeedGrid is left alone.
 
 `app.py` and the command line call `tune_process` before anything else; a script that owns its
-process may do the same. Not one bit of any picture depends on it. Needs no torch.
+process may do the same.
 
     from seedgrid import Studio, tune_process
 
@@ -24,8 +24,7 @@ _M_ARENA_MAX: Final = -8
 _KEPT_BYTES: Final = 128 * 1024**2
 _LARGE_BYTES: Final = 64 * 1024**2
 
-SPIN_COUNT: Final = "100000"
-"""A third of libgomp's default; 10,000 makes painting 5 % slower on a quiet machine."""
+SPIN_COUNT: Final = "100000"  # A third of libgomp's default; 10,000 paints 5 % slower
 
 _USERS_OWN: Final = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
@@ -35,8 +34,8 @@ _tuned = False
 def tune_process() -> None:
     """Make this process quicker at painting and starting; not one bit of a picture changes.
 
-    Freed memory is kept, threads wait asleep, large libraries are imported with the garbage
-    collector paused. Call it first: before threads are started and torch is imported.
+    Freed memory is kept, waiting threads sleep, large imports pause the garbage collector. Call it
+    before threads are started and torch is imported.
     """
     global _tuned
     if not _tuned:
@@ -47,10 +46,9 @@ def tune_process() -> None:
 
 @contextmanager
 def large_import() -> Iterator[None]:
-    """Pause the garbage collector while libraries are imported, and exempt what they made for good.
+    """Pause the garbage collector for imports, and exempt what they made; only in a tuned process.
 
-    Imports make a million objects and hardly any garbage; it saves a seventh of Gradio's import, a
-    fifth of torch's and diffusers'. Does nothing in a process that was not tuned.
+    It saves a seventh of Gradio's import, a fifth of torch's and diffusers'.
     """
     if not _tuned:
         yield
@@ -68,9 +66,8 @@ def large_import() -> Iterator[None]:
 def _keep_freed_memory() -> None:
     """Keep up to 128 MB of freed memory for what comes next.
 
-    The C library of Linux gives every large block back to the system when it is freed, and the
-    system fills the next one with zeros, page by page: a fifth of the time of a small model. One
-    arena for all threads: the others cannot hold blocks above 64 MB and return each at once.
+    Linux's C library gives large blocks back, and the system fills new ones with zeros: a fifth of
+    the time of a small model. One arena for all threads: the others cannot hold blocks above 64 MB.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -82,9 +79,7 @@ def _keep_freed_memory() -> None:
 
 
 def _spin_less() -> None:
-    """Set how long waiting threads spin, unless the user has; libgomp reads it at torch's import.
-
-    Beside other busy programs a spinning thread takes the time that the working one would need.
+    """Limit the spinning of waiting threads before torch's import, unless the user has.
 
     Source: https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fSPINCOUNT.html
     """

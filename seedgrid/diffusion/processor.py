@@ -1,8 +1,8 @@
-"""The processor's name, and the variables that limit its instructions. Needs no torch.
+"""The processor's name, and the variables that limit its instructions.
 
-torch, oneDNN, MKL and NumPy read those variables once, at their start; they change bits, so a
-passport records them and an exported script sets them again. A passport may be a stranger's: only
-the names and values of this list ever go from a file into an environment.
+torch, oneDNN, MKL and NumPy read those variables at their start; they change bits, so a passport
+records them and an exported script sets them again. A passport may be a stranger's: only names and
+values of this list go into an environment.
 
     accepted_limits({"MKL_CBWR": "AVX2", "LD_PRELOAD": "evil.so"})   # {'MKL_CBWR': 'AVX2'}
 """
@@ -48,8 +48,7 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
 }
 
-LIMIT_NAMES: Final = tuple(_VALUES)
-"""The variables that limit what a CPU's libraries use: its vector instructions, its threads."""
+LIMIT_NAMES: Final = tuple(_VALUES)  # They limit a CPU's libraries: instructions, threads
 
 
 def limits_in_force(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,9 +1,8 @@
 """Follow a pipeline's call: each step by its scheduler, each tile that is decoded; cancel it there.
 
-Some families offer a callback at the end of a step and some do not; all call `scheduler.step`, once
-for each of `scheduler.timesteps`. Every call has a scheduler of its own, so replacing its `step`
-reaches no other call. Decoding a large final in tiles takes as long as many steps, so tiles are
-reported, too.
+Not all families offer a callback, but all call `scheduler.step` once for each of
+`scheduler.timesteps`; every call has a scheduler of its own, whose `step` is replaced. Decoding a
+large final in tiles takes as long as many steps, so tiles are reported, too.
 """
 
 import functools
@@ -33,19 +32,16 @@ def follow(
     *,
     num_pictures: int,
 ) -> None:
-    """Report the steps of a scheduler, which serves one call, to `watch`, and steer it.
+    """Report the steps of one call's scheduler to `watch`, and steer it.
 
-    Only the first `num_pictures` rows of the batch are pictures; the rest is padding.
-
-    Raises:
-        RunCancelled: Out of the pipeline's call, at the first step after `watch.cancelled`.
-        Halted: In the same way, when all steps that `steering` records are done.
+    Only the first `num_pictures` rows are pictures. Out of the pipeline's call come RunCancelled,
+    at the first step after `watch.cancelled`, and Halted, when all that `steering` records is done.
     """
     original = scheduler.step
     steering.order = scheduler.order
     number = 0
 
-    # diffusers reads the signature to see whether a scheduler takes generators: wraps keeps it.
+    # diffusers reads in the signature whether a scheduler takes generators: wraps keeps it.
     @functools.wraps(original)
     def step(
         model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any
@@ -58,7 +54,7 @@ def follow(
         time = float(torch.as_tensor(timestep).flatten()[0])
 
         def previews() -> tuple[Pixels, ...]:
-            # Previews are no part of a portable picture: torch's own arithmetic is quicker.
+            # Previews are no part of portable pictures: torch's own arithmetic is quicker.
             with native() if recipe.is_portable else nullcontext():
                 pictures = loaded.preview(scheduler, recipe, model_output, sample, time)
             return pictures[:num_pictures]
@@ -82,12 +78,9 @@ def _num_steps(scheduler: Any, recipe: Recipe, loaded: Loaded) -> int:
 
 @contextmanager
 def reported_tiles(pipeline: Any, watch: Watch) -> Iterator[None]:
-    """Report each tile that a pipeline's VAE decodes in the block to `watch`.
+    """Report each tile that a pipeline's VAE decodes to `watch`, if their number is known.
 
-    Where the number of tiles is not known, `watch` is only asked whether to stop.
-
-    Raises:
-        RunCancelled: Out of the pipeline's call, at the first tile after `watch.cancelled`.
+    RunCancelled comes out of the pipeline's call at the first tile after `watch.cancelled`.
     """
     vae = getattr(pipeline, "vae", None)
     if vae is None or not getattr(vae, "use_tiling", False):
@@ -117,11 +110,7 @@ def reported_tiles(pipeline: Any, watch: Watch) -> Iterator[None]:
 
 
 def _num_tiles(vae: Any, latents: torch.Tensor) -> int:
-    """Return how many tiles there will be; 0 where the VAE cuts in a way of its own.
-
-    Source:
-        diffusers' AutoencoderKL.tiled_decode
-    """
+    """Return the number of tiles, as AutoencoderKL.tiled_decode; 0 where the VAE is different."""
     size = getattr(vae, "tile_latent_min_size", None)
     overlap = getattr(vae, "tile_overlap_factor", None)
     if size is None or overlap is None:

@@ -1,13 +1,12 @@
 """Quicker ways to the same bits: encoded texts are cached, pictures are decoded in pairs.
 
-At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, which
-the probe tests), so rows may be cached one by one and joined to other batches. A batch with one
-unknown row is encoded whole.
+At a fixed width a row of a text encoder's batch depends on its own words alone (the lock), so rows
+are cached one by one. A batch with one unknown row is encoded whole.
 
-The VAE has the largest tensors of a grid. Its kernels compute pictures one after another, so two at
-a time are as quick and take less memory; but some choose another order of sums for another number
-of pictures. So the first batch of each kind is decoded both ways and every bit is compared; the
-result is kept in the cache folder under all that it depends on. Knows no recipes.
+The VAE's kernels compute pictures one after another, so two at a time are as quick and take less
+memory; but some choose another order of sums for another number of pictures. So the first batch of
+each kind is decoded both ways and every bit is compared; the result is kept in the cache folder
+under all that it depends on.
 
     with TextCache().used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
@@ -31,8 +30,7 @@ MAX_KEPT_BYTES: Final = 64 * 1024**2
 _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
 
 Forward = Callable[..., Any]
-_Row = tuple[list[torch.Tensor | None], TreeSpec]
-"""One row of each tensor of an encoder's output, and the form of the output."""
+_Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor, and its form
 
 
 class TextCache:

@@ -1,8 +1,7 @@
 """Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
 
-The network is read from safetensors and computes in float32; a Compact one (SRVGGNetCompact), as
-the bundled model has, needs nothing but torch, and equals spandrel's bit for bit. Each tile
-(core/finals.py) is what plain spandrel computes. Neither the model nor its words are needed.
+The network computes in float32; a Compact one (SRVGGNetCompact, as bundled) needs torch alone and
+equals spandrel's bit for bit. Each tile (core/finals.py) is what plain spandrel computes.
 """
 
 from __future__ import annotations
@@ -62,11 +61,7 @@ class Compact:
 
 
 class EnlargingBackend:
-    """Holds the network that was used last. See `Backend` for what each method promises.
-
-    Args:
-        free_memory: Called when memory is full: frees all models and networks.
-    """
+    """Holds the last network; see `Backend`. `free_memory` frees all models and networks."""
 
     def __init__(self, free_memory: Callable[[], None]) -> None:
         self._key: tuple[Upscaler, str] | None = None
@@ -116,10 +111,8 @@ class EnlargingBackend:
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
         """Return a network as spandrel describes it, loading it if need be.
 
-        Raises:
-            ModelError: `upscaler_library`: it needs spandrel, which is not installed;
-                `upscaler_unknown`: spandrel knows no such network, or it enlarges nothing; as
-                `Shelf.recorded`.
+        Raises `upscaler_library` if it needs spandrel, which is missing; `upscaler_unknown` if
+        spandrel does not know it or it enlarges nothing; as `Shelf.recorded`.
         """
         path = UPSCALERS.recorded(upscaler)  # It checks the file's digest each time.
         key = (upscaler, str(device))

@@ -1,10 +1,9 @@
 """Ways: what was computed on the way from noise to a picture, recorded for its children.
 
 A scheduler is called once or twice a step. In a held step its input and its result are replaced by
-the parent's; while all rows of a batch are held, the denoiser is not run. Outside a region the
-latents after each call are the parent's. At a fixed width a row's numbers are the same in every
-batch (the lock), so the parent's neighbours do not matter. Knows nothing of how a family is called,
-except the names of a denoiser's inputs.
+the parent's; while all rows are held, the denoiser is not run. Outside a region the latents after
+each call are the parent's. At a fixed width a row's numbers are the same in every batch (the lock),
+so the parent's neighbours do not matter.
 
     steering = Steering(cells, Guide(ways={parent.id: way}), num_pictures=4)
 """
@@ -26,10 +25,8 @@ from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
 
-_SPREAD_STRENGTH: Final = 0.5
-"""How far words are moved, as a share of the distance of the farthest one from their mean."""
-_SPREAD_STREAM: Final = 0x53505244
-"""Xor-ed with a seed, so that the noise on the words is no part of the picture's first noise."""
+_SPREAD_STRENGTH: Final = 0.5  # How far words move: a share of the farthest one from the mean
+_SPREAD_STREAM: Final = 0x53505244  # Xor-ed with a seed: other noise than the picture's
 _WORDS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
 """A denoiser's names for its words: a tensor, or a list with a tensor a row."""
 _SAMPLES: Final = ("sample", "hidden_states", "x")
@@ -43,10 +40,8 @@ class Halted(Exception):  # noqa: N818 (a signal, not an error)
 class Way:
     """What was computed of one picture, on the CPU."""
 
-    # The scheduler's input at each call, a row of the denoiser's output
-    outputs: list[torch.Tensor] = field(default_factory=list)
-    # The scheduler's result of each call, (C, h, w), or (tokens, C)
-    latents: list[torch.Tensor] = field(default_factory=list)
+    outputs: list[torch.Tensor] = field(default_factory=list)  # The scheduler's input at each call
+    latents: list[torch.Tensor] = field(default_factory=list)  # Its result, (C, h, w), (tokens, C)
     form: Any = None  # The structure of the denoiser's output (`_form`)
     pixels: Pixels | None = None  # The picture; None if it was not painted to its end
 
@@ -75,13 +70,8 @@ class Guide:
 class Steering:
     """Steers one call of a pipeline, and records it.
 
-    Args:
-        cells: The recipe of each row.
-        guide: The parents' ways.
-        num_pictures: How many rows are pictures; the rest is padding.
-
-    Attributes:
-        order: How often the scheduler is called a step.
+    `cells` are the recipes of the rows, of which the first `num_pictures` are pictures; `guide` has
+    the parents' ways. The scheduler is called `order` times a step.
     """
 
     last: torch.Tensor  # The latents after the last call
@@ -123,11 +113,7 @@ class Steering:
         return output
 
     def result(self, result: Any) -> Any:
-        """Return the scheduler's result, with the parent's in held rows and around a region.
-
-        Raises:
-            Halted: All calls that are needed are recorded.
-        """
+        """Return the result, the parent's in held rows and around a region; may raise Halted."""
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
         steered = self.last = self._steered(latents)
@@ -202,7 +188,6 @@ class Steering:
         return self._regions[row]
 
     def _spread_rows(self) -> list[int]:
-        """Return the rows whose words are spread in this call."""
         return [
             row
             for row, cell in enumerate(self._cells)
@@ -214,9 +199,9 @@ class Steering:
         """Move the words of rows, negative ones included, by seeded noise.
 
         All words of a picture are moved alike, along a random mixture of their differences from
-        their mean: noise of each word's own would cancel out where a denoiser looks at many words,
-        and other directions mean nothing to a denoiser. The first word is left out of the mixture:
-        language models give it values that are a thousand times those of the others.
+        their mean: noise of each word's own would cancel out, and other directions mean nothing to
+        a denoiser. The first word is left out: language models give it values a thousand times as
+        large.
         """
         spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
         for row in rows:
@@ -236,7 +221,6 @@ class Steering:
 def _with_words(
     forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a denoiser with its words changed."""
     given = inspect.signature(forward).bind(*args, **kwargs)
     name = next((name for name in _WORDS if given.arguments.get(name) is not None), None)
     if name is None:

@@ -1,13 +1,13 @@
 """How a pipeline reads prompts: brackets as weights, and each picture's words by themselves.
 
 Weights: token embeddings are multiplied inside `encode_prompt`. As in AUTOMATIC1111, all embeddings
-of a prompt are then rescaled to the mean that they had. There it is the mean of the whole batch, so
-neighbours change a picture; here each picture has its own.
+of a prompt are then rescaled to the mean that they had; there it is the mean of the whole batch, so
+neighbours change a picture.
 
 Alone: some families pad words to the longest of the batch, and other lengths run through other
-kernels, so a neighbour's words would reach a picture. For those the pipeline's own `encode_prompt`
-reads each text by itself; with a mask it is padded to a multiple of so many tokens. Only texts that
-fill as many blocks share a call, which is given `prompt_embeds`.
+kernels, so a neighbour's words would reach a picture. There `encode_prompt` reads each text by
+itself; with a mask it is padded to a multiple of so many tokens. Only texts of as many blocks share
+a call, which is given `prompt_embeds`.
 
     words = read_alone(pipeline, family, recipes)
     pipeline(**words_together(words[:4], family), generator=…)
@@ -67,10 +67,7 @@ def _weighted_row(row: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
 def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float]:
     """Return the weight of each token; a piece's tokens are found by tokenizing the text up to it.
 
-    Args:
-        tokenizer: CLIP's, with one token before and one after the words.
-        pieces: The words.
-        num_tokens: Of the embedding; longer prompts are truncated, as by the pipeline.
+    `tokenizer` is CLIP's, with a token before and after the words; above `num_tokens` is cut.
     """
     weights = [1.0] * num_tokens
     text_so_far, begin = "", 1

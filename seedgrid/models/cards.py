@@ -1,8 +1,8 @@
 """Makes a ModelCard from a model's checked files, with the number format for this machine.
 
 A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
-format (`"defaults"`), its upscaler network (`"upscaler"`), suggested words (`"hints"`), all known
-words (`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`).
+format (`"defaults"`), upscaler network (`"upscaler"`), suggested words (`"hints"`), all known words
+(`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`).
 """
 
 import contextlib
@@ -45,10 +45,8 @@ _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
     ("hunyuanimage", "distilled"): (8, 3.25),
     ("qwen-image", "lightning"): (8, 1.0),
     ("lightning",): (4, 0.0),
-}
-"""Steps and guidance of distilled models, by parts of their names; the first row that fits counts.
-Only their cards on the hub say so, not their files."""
-# The same by family, for models whose index says that they are distilled.
+}  # Steps and guidance by parts of names, as only the hub's cards say them; the first fit counts
+# The same by family, for models whose index says that they are distilled
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
 
 
@@ -154,7 +152,6 @@ def _read_side_file(ref: ModelRef, folder: Path) -> _SideFile:
 
 
 def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
-    """Return a model's default steps and guidance."""
     family = files.family
     if files.is_distilled and family.pipeline in _DISTILLED:
         return _DISTILLED[family.pipeline]
@@ -164,7 +161,6 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
 
 
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
-    """Return the schedulers that a model can use."""
     names = schedulers.names_for(family.sampling)
     if family.own_solver:
         return tuple(name for name in names if name == schedulers.own_name(family, own))
@@ -226,8 +222,8 @@ def size_text(num_bytes: float) -> str:
 def choose_dtype(device_type: str, num_parameters: int) -> DType:
     """Return the default number format for a model of a size on a kind of device.
 
-    On NVIDIA GPUs bfloat16 has the range of float32 in half the memory. CPUs and small models gain
-    little from 16 bits, and on Apple GPUs float16 gives NaN in many VAEs.
+    On NVIDIA GPUs bfloat16 has the range of float32 in half the memory; CPUs and small models gain
+    little, and on Apple GPUs float16 gives NaN in many VAEs.
     """
     is_small = num_parameters < _SMALL_MODEL_PARAMETERS
     return "bfloat16" if device_type == "cuda" and not is_small else "float32"

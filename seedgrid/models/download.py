@@ -1,8 +1,8 @@
 """Downloads models and LoRAs from the hub, one after the other, with progress, stop and resume.
 
-The hub's client deletes a partial file when a download breaks off (huggingface_hub 2), which can
-cost hours. So each file is downloaded here into an unfinished file in the hub's own cache, and
-renamed when its digest is right; the client then links the snapshot.
+The hub's client deletes a partial file when a download breaks off (huggingface_hub 2). So each file
+is downloaded here into an unfinished file in the hub's cache, and renamed when its digest is right;
+the client then links the snapshot.
 """
 
 import contextlib
@@ -213,9 +213,7 @@ def delete(hub_id: str, path: Path) -> int:
 def fetch(model: HubModel, watch: Watch) -> None:
     """Download the missing files of a model.
 
-    Raises:
-        ModelError: `download_room` before anything is downloaded; `download_digest` for bytes that
-            are not the hub's; `download_busy`; as `hub.translated`.
+    Raises `download_room` before, `download_digest`, `download_busy`; as `hub.translated`.
     """
     with _alone(model.id), hub.translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
@@ -308,7 +306,6 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
 
 
 def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> None:
-    """Append the bytes of one answer."""
     from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers
 

@@ -1,7 +1,6 @@
-"""The pipeline families that SeedGrid paints with, and how each is called. Needs no torch.
+"""The pipeline families that SeedGrid paints with, and how each is called.
 
-A family is read from its class in diffusers (`pipeline_source.py`); a row of the table holds only
-what cannot be read there.
+A family is read from its class in diffusers (`pipeline_source.py`); a table row has the rest.
 
     family_of("Krea2Pipeline").num_inference_steps   # 28
 """
@@ -59,8 +58,8 @@ class Family:
     may_lack: tuple[str, ...] = ()  # Optional components, for example SD3's T5
     one_step_foresees: bool = False  # Whether a single step uses the scheduler's predicted picture
     fragile: bool = False  # Only the same hardware and versions reproduce it
-    # The results of its `encode_prompt`, by their names in the call, if prompts are encoded one by
-    # one because a longer neighbour would change them. The second, if any, is the mask.
+    # Names of `encode_prompt`'s results in the call (the second is the mask), if prompts are
+    # encoded one by one because a longer neighbour would change them
     alone: tuple[str, ...] = ()
     word_block: int = 128  # Prompts with as many blocks of so many tokens may share a call
     lists_words: bool = False  # Whether its call takes the embeddings as a list
@@ -198,18 +197,16 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "tells_shift": True},
     "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
     "ErnieImagePipeline": {"alone": ("prompt_embeds",), "word_block": 1, "lists_words": True},
-}
-"""The tested pipelines, with what their source does not say."""
+}  # The tested pipelines, with what their source does not say
 
 FAMILIES: Final = tuple(_ROWS)  # The tested pipelines
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
 _SAMPLINGS: Final[dict[str, Sampling]] = {"FlowMatch": "flow", "LCM": "consistency"}
-_OTHER_OUTPUTS: Final = {
+_OTHER_OUTPUTS: Final = {  # Of other pipelines, by the error's code
     "model_video": {"frames", "video", "videos"},
     "model_audio": {"audio", "audios", "sound"},
 }
-"""The outputs of other pipelines, by the error's code."""
 _NEEDS_PICTURE: Final = re.compile(
     r"Img2Img|Inpaint|Control|Upscale|Edit|Pix2Pix|Adapter|Depth2|SuperRes|Variation|Fill"
     r"|Refiner|Layered|ImageToImage|Kontext|PaintBy|Redux|GLIGEN|VisualCloze"
@@ -224,9 +221,8 @@ _PARAMETERS: Final = frozenset(
 def family_of(name: str) -> Family:
     """Return the family of a pipeline's class.
 
-    Raises:
-        ModelError: `model_family`: the installed diffusers has no such class. `model_video`,
-            `model_audio`, `model_needs_picture` or `model_other`: it is not text-to-image.
+    Raises `model_family`: the installed diffusers has no such class; `model_video`, `model_audio`,
+    `model_needs_picture` or `model_other`: it is not text-to-image.
     """
     source = read_pipeline(name)
     if source is None:

@@ -1,9 +1,9 @@
 """Reads a model's folder or single file without torch, and refuses what is damaged or unsafe.
 
-Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code when they are opened, so
-they never are. A folder with Python code of its own is refused too. A single file has only weights;
-its configurations and tokenizer come from a folder of the same name beside it (`fox.safetensors`,
-`fox/model_index.json`), else from a repository of its family in the hub's cache.
+Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code. A folder with Python
+code is refused, too. A single file has only weights; its configurations and tokenizer come from a
+folder of the same name beside it (`fox.safetensors`, `fox/model_index.json`), else from a
+repository of its family in the hub's cache.
 """
 
 import json
@@ -40,20 +40,18 @@ _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tok
 """Required components; others may be empty, for example a safety checker."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
 _SD3: Final = "model.diffusion_model.joint_blocks."
-CONFIGURATIONS: Final = {
+CONFIGURATIONS: Final = {  # Of the hub, by a prefix of tensor names; the first match counts
     "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
     "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
     f"{_SD3}37.": "stabilityai/stable-diffusion-3.5-large",
     f"{_SD3}0.x_block.attn2.": "stabilityai/stable-diffusion-3.5-medium",
     _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
 }
-"""Hub repositories with configurations, by a prefix of tensor names; the first match counts."""
-_OPTIONAL_ENCODERS: Final = {
+_OPTIONAL_ENCODERS: Final = {  # May be missing in a single file of SD 3, by tensor prefix
     "text_encoders.clip_l.": "text_encoder",
     "text_encoders.clip_g.": "text_encoder_2",
     "text_encoders.t5xxl.": "text_encoder_3",
 }
-"""Text encoders that a single file of Stable Diffusion 3 may lack, by tensor prefix."""
 
 Header = dict[str, dict[str, Any]]  # The `dtype` and `shape` of each tensor of a safetensors file
 
@@ -90,9 +88,8 @@ class ModelFiles:
 def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     """Check a model's folder.
 
-    Raises:
-        ModelError: `model_not_one` without a `model_index.json`, `model_family`, `model_code`,
-            `model_part`, `model_pickle`, or `model_damaged` with the file's name.
+    Raises `model_not_one` without a `model_index.json`, `model_family`, `model_code`, `model_part`,
+    `model_pickle`, or `model_damaged` with the file's name.
     """
     index_file = folder / INDEX
     if not index_file.is_file():
@@ -209,8 +206,7 @@ def family_in(index: dict[str, Any], model: str) -> Family:
 def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str, str]:
     """Return the class of each component that an index names, by the component's name.
 
-    Raises:
-        ModelError: `model_damaged`, `model_code`, or `model_part`: a required one is empty.
+    Raises `model_damaged`, `model_code`, or `model_part` if a required one is empty.
     """
     components: dict[str, str] = {}
     for name, entry in index.items():

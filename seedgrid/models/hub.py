@@ -1,7 +1,6 @@
 """The hub's information on a model before its download: files, sizes, digests, licence.
 
-All requests go through the hub's own client, with its login, cache folder and mirror
-(`HF_ENDPOINT`). The client's errors become ours here. `download.py` downloads the files.
+All requests use the hub's client with its login, cache and mirror (`HF_ENDPOINT`); errors are ours.
 """
 
 import contextlib
@@ -83,10 +82,8 @@ def read_download(text: str) -> tuple[str | None, str | None, str]:
 def ask(hub_id: str) -> HubModel:
     """Ask the hub for the files of a model or a LoRA.
 
-    Raises:
-        ModelError: `model_name`; `model_not_one`, `model_family`, `model_code`, `model_part` or
-            `model_pickle` for what cannot be loaded; `lora_which` if there are several LoRAs;
-            `download_…` for errors of the hub's client.
+    Raises `model_name`; `model_not_one`, `model_family`, `model_code`, `model_part` or
+    `model_pickle` for what cannot be loaded; `lora_which` for several LoRAs; `download_…`.
     """
     name, revision, file = read_download(hub_id)
     if name is None:

@@ -2,8 +2,7 @@
 
 A LoRA is found by file, by the name of one that was used before or is in a folder of
 `SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
-model come from its file's metadata or its card on the hub, and are untrusted text. Whether it fits
-a model is checked when it is loaded.
+model (metadata, or card on the hub) are untrusted text. Loading checks if it fits a model.
 """
 
 import json
@@ -66,10 +65,8 @@ LORAS: Final = Shelf(
 def find_lora(name: str) -> Lora:
     """Find a LoRA by its name or its hub id; paths are not read.
 
-    Raises:
-        InputError: `lora_missing`, `lora_not_downloaded` or `lora_not_offered`, at the field
-            `prompt`.
-        ModelError: `lora_damaged`.
+    Raises `lora_missing`, `lora_not_downloaded`, `lora_not_offered` (field `prompt`),
+    `lora_damaged`.
     """
     if is_hub_id(name):
         fetched = [known for known, hub_id in recall(_SOURCES).items() if hub_id == name]

@@ -1,7 +1,7 @@
 """Reads a pipeline class of diffusers from its source, without importing it.
 
-The parameters of `__call__`, the components of `__init__` and the returned fields are nearly all
-that is needed to call a pipeline that is in no table here.
+The parameters of `__call__`, the components of `__init__` and the returned fields nearly suffice to
+call a pipeline that is in no table here.
 
     read_pipeline("QwenImagePipeline").parameters["true_cfg_scale"]   # 4.0
 """

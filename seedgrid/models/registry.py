@@ -1,9 +1,8 @@
 """Finds models on this machine by name; `download.py` downloads others.
 
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
-(`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
-that was used before or is in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
-the digest, never a path.
+(`org/name`, `org/name@revision`) in the Hugging Face cache, or the name of a folder or file that
+was used before or is in a folder of `SEEDGRID_MODELS`. Recipes hold name and digest, no path.
 """
 
 import os
@@ -81,8 +80,7 @@ def _same(name: str, revision: str, path: Path, _states: tuple[str, ...]) -> Mod
 def find(name: str | None) -> Model:
     """Find a model by what a person calls it; None is `SEEDGRID_MODEL`, or the bundled model.
 
-    Raises:
-        ModelError: `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
+    Raises `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
     name = name or os.environ.get("SEEDGRID_MODEL") or BUNDLED
     path = Path(name)
@@ -119,9 +117,8 @@ def card_here(name: str | None) -> ModelCard:
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """Find the model of a recipe: the same name and the same weights.
 
-    Raises:
-        ModelError: `model_missing`; `model_changed`: the name now has other weights;
-            `model_memory`: this machine cannot hold it; or the error of the model of that name.
+    Raises `model_missing`; `model_changed` for other weights; `model_memory`: this machine cannot
+    hold it; or the error of the model of that name.
     """
     models: list[Model] = []
     if is_hub_id(ref.id) and is_revision(ref.revision):
@@ -184,16 +181,12 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find `org/name` in the hub's cache, whichever program downloaded it.
-
-    Without a revision it is the main branch as it was last downloaded, else the newest snapshot.
-    Raises `model_not_downloaded`.
-    """
+    """Find a revision, else the last main branch or the newest; raise `model_not_downloaded`."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
-    # `snapshot_download` without the network requires every file of a repository, also those that
-    # are not loaded. The index alone names the components.
+    # Offline `snapshot_download` requires every file of a repository, also those that are not
+    # loaded. The index alone names the components.
     try:
         index = try_to_load_from_cache(hub_id, INDEX, revision=revision, cache_dir=hub_cache())
     except HFValidationError as error:

@@ -1,6 +1,6 @@
-"""Schedulers by their common names, and which fit which family. The names need no torch.
+"""Schedulers by their common names, and which fit which family.
 
-All of them draw their noise, at every step, from the picture's own CPU generator. Not offered:
+All draw their noise, at every step, from the picture's own CPU generator. Not offered:
 
 - `DPMSolverSDEScheduler`, "DPM++ SDE" of k-diffusion: ignores generators, and a seed gives other
   noise on a GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`.
@@ -63,10 +63,8 @@ _ALL: Final = (
     Scheduler("SCM", "SCMScheduler", samplings=("trigflow",)),
 )
 
-TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}
-"""Every scheduler on offer by its name."""
+TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}  # By name
 
-# The schedulers that the page suggests as variations.
 _USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
 _USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
 _FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
@@ -110,9 +108,9 @@ def own_name(family: Family, config: Mapping[str, Any]) -> str:
 def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None) -> int:
     """Return the minimum number of steps of a scheduler with a model's configuration.
 
-    PNDM begins with four Runge-Kutta steps unless the model skips them; DPM2 a takes the root of a
-    number that rounding can make negative at two steps. Some families use the predicted picture of
-    a single step, which not every scheduler has.
+    PNDM begins with four Runge-Kutta steps unless the model skips them; DPM2 a takes a root that
+    rounding can make negative at two steps. Some families use the predicted picture of a single
+    step, which not every scheduler has.
     """
     foresees = not TABLE[name].scheduler_class.startswith(_FORESEE_NOTHING)
     if family is not None and family.one_step_foresees and not foresees:

@@ -2,7 +2,7 @@
 
 A recipe holds a name and a digest, never a path. A name finds files that were used under it before,
 the newest first, then those in the folders of their kind. SeedGrid deletes only files that it
-downloaded or was given. Needs no torch.
+downloaded or was given.
 
     UPSCALERS.take(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
@@ -129,9 +129,8 @@ def taking(name: str) -> Iterator[Path]:
     LoRAs are recognised by their tensors and kept in their own folder.
 
     Raises:
-        ModelError: `model_name`: it is no name of a .safetensors file; `model_there`: it exists
-            already; `model_damaged` or `model_unrecognised`: it is neither a LoRA nor a model of a
-            known family, and is not kept.
+        ModelError: `model_name`: no name of such a file; `model_there`; `model_damaged`, or
+            `model_unrecognised`, and not kept: neither a LoRA nor a model of a known family.
         LibraryError: The folder cannot be made.
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):

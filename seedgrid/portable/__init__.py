@@ -1,9 +1,8 @@
 """Portable arithmetic: the same bits on every processor, whatever pipeline runs on it.
 
-torch's own kernels decide how a sum is rounded, so another processor, another number of threads or
-another batch gives other last bits. Here the arithmetic is defined, not the kernel:
-docs/portable.md is the definition. Knows nothing of models. Other rooms import this module alone,
-which needs no torch.
+torch's own kernels decide how a sum is rounded, so another processor, number of threads or batch
+gives other last bits. Here the arithmetic is defined, not the kernel: docs/portable.md is the
+definition. Other rooms import this module alone, which needs no torch.
 
     with portable():
         pipeline(...)
@@ -33,14 +32,9 @@ __all__ = ["VERSION", "PortableTrial", "check_portable", "native", "portable", "
 def portable(seen: Callable[[str, Any], None] | None = None) -> AbstractContextManager[None]:
     """Compute by portable arithmetic in the block; make schedulers inside it, too.
 
-    It catches every operation of torch by private parts of torch (`mode.py`).
-
-    Args:
-        seen: Called with each operation's name and result.
-
-    Raises:
-        RunError: `portable_refused`: out of the block, with the name of an operation that has no
-            rule; or at once, if this torch lacks those private parts.
+    It catches every operation by private parts of torch (`mode.py`), and calls `seen` with its name
+    and result. Raises `portable_refused` out of the block, with the name of an operation that has
+    no rule; or at once, if this torch lacks those private parts.
     """
     try:
         from seedgrid.portable.mode import portable_block
@@ -61,10 +55,8 @@ def native() -> AbstractContextManager[None]:
 class PortableTrial(Value):
     """Portable arithmetic on one machine."""
 
-    # The operations whose bits are not those of the definition; if any, it is refused
-    wrong: tuple[str, ...]
-    # How many times as long as torch's own arithmetic it takes
-    times: Annotated[float, Field(gt=0)]
+    wrong: tuple[str, ...]  # Operations with wrong bits; refused if any
+    times: Annotated[float, Field(gt=0)]  # As a multiple of torch's own time
 
 
 def try_portable(device: torch.device, passport: Passport) -> PortableTrial:

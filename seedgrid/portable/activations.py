@@ -1,7 +1,7 @@
 """The functions that run over whole feature maps, as fixed sequences of float32 operations.
 
-A float64 sequence would cost several times as much. These are within 3e-7 of the true value of
-sigmoid, normal distribution and 2**t, which is less than the step of the grids (grids.py).
+Float64 would cost several times as much. They are within 3e-7 of the true value of sigmoid, normal
+distribution and 2**t, which is less than the step of the grids (grids.py).
 """
 
 from collections.abc import Callable
@@ -11,8 +11,7 @@ import torch
 
 from seedgrid.portable.threads import cuts, spread
 
-PIECE: Final = 1 << 17
-"""Numbers computed at a time, so that intermediate results stay in the processor's cache."""
+PIECE: Final = 1 << 17  # Numbers computed at a time, to stay in the processor's cache
 
 _LOG2_E: Final = 1.4426950216293335
 _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant term is 1
@@ -56,18 +55,13 @@ def polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor
 
 
 def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
-    """Return e**x, or 2**(x * factor); between 2**-126 and 2**126.
-
-    Args:
-        x: float32, contiguous.
-        factor: A float32 number.
-    """
+    """Return e**x, or 2**(x * factor), for contiguous float32; between 2**-126 and 2**126."""
     t = (x * factor).clamp_(-126.0, 126.0)
     whole = t.round()
     t.sub_(whole)
     value = polynomial(t, _EXP2)
     # Added to the exponent's bits, a whole number multiplies by its power of two. NaN becomes 0 or
-    # -2**31, whose lowest 9 bits are 0 as well, so NaN stays NaN.
+    # -2**31, whose lowest 9 bits are 0, too: NaN stays NaN.
     value.view(torch.int32).add_(whole.to(torch.int32), alpha=1 << 23)
     return value
 

@@ -1,7 +1,7 @@
 """Attention and softmax with one possible answer.
 
-Each score becomes e**(score - greatest of its row), rounded to one grid; the sum of these and their
-products with the values are exact, and one division follows.
+Each score becomes e**(score - greatest of its row) on one grid; the sum of these and their products
+with the values are exact, and one division follows.
 """
 
 import math
@@ -21,11 +21,9 @@ _SCORES: Final = 1 << 18  # Scores computed at a time, if a row of them is not l
 
 
 def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:
-    """Return e**(score - greatest of its row) on a grid; float64.
+    """Return e**(score - greatest of its row) on a grid, float64, of float32 (…, n), overwritten.
 
-    Args:
-        scores: float32, shape (…, n); overwritten. Minus infinity has no share.
-        step_anchor: See `grids.anchor`.
+    `step_anchor` is of `grids.anchor`; minus infinity has no share.
     """
     greatest = scores.amax(-1, keepdim=True)
     greatest = torch.where(greatest == -math.inf, 0.0, greatest)
@@ -53,15 +51,12 @@ def attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> torch.Tensor:
-    """Return scaled dot product attention.
+    """Return scaled dot product attention; all numbers are float32.
 
-    Args:
-        query: float32, shape (…, heads, length, depth); it is multiplied with the scale first.
-        key: Shape (…, key heads, others, depth); heads are a multiple of key heads.
-        value: Shape (…, key heads, others, width).
-        mask: Boolean (true takes part) or float32 (added); expands to (…, heads, length, others).
-        is_causal: Whether place i sees only places up to i.
-        scale: 1 / sqrt(depth) by default; a float32 number.
+    `query` (…, heads, length, depth) is multiplied with `scale`, 1 / sqrt(depth) by default, first;
+    `key` is (…, key heads, others, depth), `value` (…, key heads, others, width), heads a multiple
+    of key heads. `mask` is boolean (true takes part) or float32 (added) and expands to (…, heads,
+    length, others). With `is_causal` place i sees only places up to i.
     """
     if key.shape[-3] != query.shape[-3]:
         times = query.shape[-3] // key.shape[-3]

@@ -1,7 +1,7 @@
 """One call of each operation that has a rule, on numbers that are the same on every machine.
 
-The results are hashed; `golden.py` has the hashes. The numbers come from the raw integers of PCG64,
-which NumPy promises never to change.
+The hashes of the results are in `golden.py`. The numbers come from the raw integers of PCG64, which
+NumPy promises never to change.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def _many(function: Callable[[torch.Tensor], torch.Tensor]) -> Case:
     return lambda: function(numbers(20000, low=-16.0, high=16.0))
 
 
-CASES: Final[dict[str, Case]] = {
+CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called inside `portable()`
     "exp": _many(torch.exp),
     "expm1": _many(torch.expm1),
     "log": lambda: torch.log(_positive(20000)),
@@ -186,4 +186,3 @@ CASES: Final[dict[str, Case]] = {
     "normal_": lambda: torch.empty(3, 33).normal_(generator=_generator()),
     "_linalg_solve_ex": lambda: torch.linalg.solve(numbers(3, 3), numbers(3, seed=2)),
 }
-"""By the name of the rule; to be called inside `portable()`."""

@@ -1,11 +1,10 @@
 """Matrix products and convolutions that give the same bits on every machine.
 
 Both operands are rounded to grids (grids.py), their products are summed exactly in float64, and the
-sum is rounded to float32 once; then the bias is added in float32. Since exact sums have no order,
-the way of computing them (library, blocks, tiles, threads) changes no bit.
-
-Every row of the left operand (a token; a sample, in a convolution) and every output of the right
-one has a grid of its own, so a result never depends on its neighbours in the batch.
+sum is rounded to float32 once; then the bias is added in float32. Exact sums have no order, so the
+way of computing them (library, blocks, tiles, threads) changes no bit. Every row of the left
+operand (a token; a sample, in a convolution) and every output of the right one has its own grid, so
+a result never depends on its neighbours in the batch.
 
 If both operands are activations, no weights balance them. Each is split into a coarse part and a
 finer rest, on a grid of its own, and three exact products are added.
@@ -34,13 +33,11 @@ from seedgrid.portable.grids import (
 from seedgrid.portable.threads import cuts, spread
 from seedgrid.portable.windows import Maps, Windows, convolve
 
-_PIECE_BYTES: Final = 1 << 21
-"""A thread multiplies rows of so many bytes of float64 at a time, about what its cache holds."""
+_PIECE_BYTES: Final = 1 << 21  # Float64 rows that a thread multiplies at a time: its cache
 _MIN_PIECE_ROWS: Final = 64
 _MIN_PIECE_NUMBERS: Final = 1 << 16  # A thread looks for the largest of no fewer numbers than these
 
-TRIES: Final = 2
-"""Of each way; the quicker one counts, since the first may find caches and threads cold."""
+TRIES: Final = 2  # Of each way; the quicker counts: the first may find caches and threads cold
 _MAX_KINDS: Final = 4096
 
 Way = TypeVar("Way", bound=Hashable)
@@ -49,9 +46,9 @@ Way = TypeVar("Way", bound=Hashable)
 class Trials:
     """Finds the quickest of several ways to the same bits while they are used.
 
-    Which way is quickest depends on the shape and on the processor, its caches and libraries. All
-    give every bit alike, so a trial computes the result that is needed: the first uses of a kind
-    try its ways, and from then on the quickest is taken.
+    It depends on the shape and on the processor, its caches and libraries. All give every bit
+    alike, so trials compute needed results: first uses of a kind try its ways, then the quickest is
+    taken.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -82,10 +79,7 @@ TRIALS: Final = Trials()  # Of the whole process
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply matrices of numbers on grids; float64, exact up to `MAX_TERMS` terms a sum.
-
-    Longer sums are cut into blocks of that many terms, whose sums are added in order.
-    """
+    """Multiply matrices on grids, float64: exact up to `MAX_TERMS`, else blocks added in order."""
     length = left.shape[-1]
     total = left[..., :MAX_TERMS] @ right[..., :MAX_TERMS, :]
     for start in range(MAX_TERMS, length, MAX_TERMS):
@@ -100,11 +94,7 @@ def on_grid(numbers: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def on_two_grids(numbers: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round float32 numbers as `on_grid` does, and the rest to a grid 2**19 times as fine.
-
-    Returns:
-        float64; the second is at most 2**18 steps of its grid.
-    """
+    """Round float32 as `on_grid`, the rest (up to 2**18 steps) to a grid 2**19 times as fine."""
     magnitudes = largest(numbers, dim)
     coarse = rounded(numbers, anchor(magnitudes)).to(torch.float64)
     rest = numbers.to(torch.float64).sub_(coarse)
@@ -112,10 +102,10 @@ def on_two_grids(numbers: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.T
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply two batches of computed matrices, (n, i, k) by (n, k, j), at about double precision.
+    """Multiply computed matrices, (n, i, k) by (n, k, j), at about double precision.
 
-    No weights balance the inner dimension here, and linear attention divides by one of the
-    results, so terms that are small beside the largest must not be lost.
+    No weights balance the inner dimension, and linear attention divides by one of the results, so
+    terms that are small beside the largest must not be lost.
     """
     shape = (*left.shape[:2], right.shape[2])
     result = torch.empty(shape, dtype=torch.float32, device=left.device)
@@ -134,13 +124,7 @@ def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 def linear(
     inputs: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return inputs @ weights.T + bias.
-
-    Args:
-        inputs: float32, shape (…, inputs).
-        weights: float32, shape (outputs, inputs).
-        bias: float32, shape (outputs,).
-    """
+    """Return inputs @ weights.T + bias; float32, (…, inputs), (outputs, inputs), (outputs,)."""
     ready = CACHE.get(weights, lambda: _make_rows(weights.detach()))
     rows = inputs.reshape(-1, inputs.shape[-1])
     result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
@@ -176,19 +160,11 @@ def convolution(
     dilation: Sequence[int],
     groups: int,
 ) -> torch.Tensor:
-    """Convolve feature maps.
+    """Convolve float32 feature maps (n, c, h, w); return (n, outputs, …).
 
-    Args:
-        inputs: float32, shape (n, c, h, w).
-        weights: float32, shape (outputs, c / groups, kernel height, kernel width).
-        bias: float32, shape (outputs,).
-        stride: Vertical, horizontal; the next two alike.
-        padding: Of zeros, on either side.
-        dilation: Between the taps.
-        groups: Channels and outputs fall into so many separate convolutions.
-
-    Returns:
-        float32, shape (n, outputs, …).
+    `weights` are (outputs, c / groups, kernel height, kernel width), `bias` (outputs,). `stride`,
+    `padding` (zeros on either side) and `dilation` are vertical, horizontal; channels and outputs
+    fall into `groups` separate convolutions.
     """
     windows = Windows(
         kernel=(weights.shape[2], weights.shape[3]),
@@ -211,10 +187,7 @@ def convolution(
 
 
 def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> Ready:
-    """Make weights ready and multiply the balance back in, for inputs that are not balanced.
-
-    Winograd's way is used where it is allowed and proven exact.
-    """
+    """Make weights ready for unbalanced inputs; by Winograd's way if it is allowed and exact."""
     ready = make_ready(_grouped(weights, groups))
     transformed = winograd.transformed_weights(ready) if use_winograd else None
     if transformed is None:
@@ -224,7 +197,6 @@ def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> Read
 
 
 def _widened(matrices: torch.Tensor) -> torch.Tensor:
-    """Return float32 matrices as float64, converted in parallel."""
     if matrices.dtype == torch.float64:
         return matrices
     wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)

@@ -2,8 +2,7 @@
 
 Mathematical libraries round these functions differently from processor to processor; additions,
 products, quotients and square roots are the same everywhere. Arguments and results are NumPy arrays
-(NumPy computes each operation by itself, so none are fused). Within 1e-14 of the true value,
-relative to the larger of it and 1e-300.
+(NumPy fuses no operations). Within 1e-14 of the true value, relative to at least 1e-300.
 
     >>> float(exp(np.float64(0.0)))
     1.0
@@ -83,10 +82,7 @@ def exp(x: Any) -> Doubles:
 
 
 def log(x: Any) -> Doubles:
-    """Return the natural logarithm: 2 atanh((m - 1) / (m + 1)) + e ln 2 of x = m 2**e.
-
-    Zero and subnormal numbers give minus infinity, negative numbers NaN.
-    """
+    """Return ln x = 2 atanh((m - 1) / (m + 1)) + e ln 2, x = m 2**e; -inf for 0 and subnormals."""
     x = _doubles(x)
     bits = np.atleast_1d(x).view(np.int64).reshape(x.shape)
     exponent = ((bits >> 52) & 0x7FF) - 1023

@@ -1,10 +1,9 @@
 """Round numbers, and weights, to grids so coarse that sums of products are exact in any order.
 
-A grid is the whole multiples of a power of two. Its step follows from the largest magnitude, so a
-rounded number is a whole number below 2**19 times that step. A product of two is below 2**38, a
-sum of 2**15 products below 2**53: float64 holds each partial sum exactly, in whatever order, block
-or vector width it is made. Adding and taking away 1.5 * 2**23 steps rounds to the grid, ties to
-even, by two IEEE additions. Knows nothing of layers.
+A grid is the whole multiples of a power of two, the step, which follows from the largest magnitude:
+a rounded number is a whole number below 2**19 steps. A product of two is below 2**38, a sum of
+2**15 products below 2**53: float64 holds each partial sum exactly, in whatever order, block or
+vector width. Adding and taking away 1.5 * 2**23 steps rounds to the grid, ties to even.
 """
 
 import weakref
@@ -16,8 +15,7 @@ import torch
 
 MAX_TERMS: Final = 1 << 15  # How many products of two rounded numbers one float64 sum holds exactly
 
-SMALLEST: Final = 2.0**-100
-"""Magnitudes below count as this one: no grid's step is a subnormal number."""
+SMALLEST: Final = 2.0**-100  # Lower magnitudes count as this one: no step is a subnormal number
 
 STEP: Final = 2.0**-18  # Of a grid, times the power of two below its largest magnitude
 
@@ -31,11 +29,7 @@ _BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
 
 
 def power_below(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return the greatest power of two that is not above each magnitude, at least `SMALLEST`.
-
-    Args:
-        magnitudes: float32, none negative. Infinity and NaN give infinity.
-    """
+    """Return the greatest power of two up to each magnitude, at least `SMALLEST`; NaN gives inf."""
     bits = magnitudes.contiguous().view(torch.int32) & _EXPONENT_BITS
     return bits.view(torch.float32).clamp_min_(SMALLEST)
 
@@ -48,14 +42,10 @@ def largest(numbers: torch.Tensor, dims: int | tuple[int, ...]) -> torch.Tensor:
 
 
 def anchor(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return what to add and take away to round numbers of these magnitudes to their grid.
+    """Return what to add and take away to round to the grid of the largest magnitudes given.
 
-    Args:
-        magnitudes: float32; the largest magnitude of the numbers that share a grid.
-
-    Returns:
-        48 times the power of two below, so that a float32 near it has steps of 2**-18 times that
-        power; infinity if a number is not finite, which makes all numbers of the grid NaN.
+    It is 48 times the power of two below, so a float32 near it has steps of 2**-18 times that
+    power; infinity, which makes all numbers NaN, if one is not finite.
     """
     return power_below(magnitudes).mul_(_HALF_GRID)
 
@@ -75,25 +65,19 @@ class Ready:
     """Weights on their grids, balanced between input channels.
 
     Each input channel is multiplied by a power of two that its weights give, and the weights are
-    divided by it: both exact. What a channel contributes is then what its magnitude says, so one
-    loud channel with quiet weights does not coarsen the grid of all others.
+    divided by it, exactly: one loud channel with quiet weights coarsens the grid of no others.
     """
 
-    # float32 powers of two, shape (groups, inputs), by which inputs are multiplied
-    balance: torch.Tensor
-    # float64, shape (groups, outputs, inputs, taps), rounded while divided by the balance; a
-    # prepared one may be `compact`, or hold the balance again
+    balance: torch.Tensor  # float32 powers of two, (groups, inputs), that multiply inputs
+    # float64, shape (groups, outputs, inputs, taps), divided by the balance; a prepared one may be
+    # `compact`, or hold the balance again
     matrix: torch.Tensor
     steps: torch.Tensor  # float64, shape (groups, outputs): of each output's grid
     is_transformed: bool = False  # Whether `matrix` is Winograd's, shape (16, inputs, outputs)
 
 
 def make_ready(weights: torch.Tensor) -> Ready:
-    """Balance and round weights.
-
-    Args:
-        weights: float32, shape (groups, outputs, inputs, taps).
-    """
+    """Balance and round float32 weights, shape (groups, outputs, inputs, taps)."""
     balance = power_below(largest(weights, (1, 3))).clamp_(*_BALANCE_LIMITS)
     balanced = weights / balance
     magnitudes = largest(balanced, (2, 3))
@@ -105,10 +89,7 @@ def make_ready(weights: torch.Tensor) -> Ready:
 
 
 def compact(matrix: torch.Tensor) -> torch.Tensor:
-    """Return a large float64 matrix as float32, if that holds it exactly; half of the memory.
-
-    Widening it at each use costs a tenth of making it ready again.
-    """
+    """Return a large float64 matrix as float32 if exact; widening costs a tenth of `make_ready`."""
     if matrix.numel() < _LARGE:
         return matrix
     short = matrix.to(torch.float32)
@@ -124,13 +105,7 @@ class WeightCache:
         self._max_bytes = max_bytes
 
     def get(self, owner: torch.Tensor, make: Callable[[], Ready], form: Hashable = "") -> Ready:
-        """Return the ready weights of a parameter, or make them.
-
-        Args:
-            owner: The weights. Only a `Parameter` is known to live on, so only those are kept.
-            make: Makes them ready.
-            form: Names what `make` makes; of one parameter only the last form is kept.
-        """
+        """Return a `Parameter`'s ready weights in their last form; `make` them for any other."""
         if not isinstance(owner, torch.nn.Parameter):
             return make()
         state = (owner.data_ptr(), owner._version, form)

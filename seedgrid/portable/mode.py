@@ -1,8 +1,8 @@
 """`portable_block`: a block in which torch computes by portable arithmetic.
 
-It works below any pipeline: each operation that reaches torch's dispatcher is exact and unchanged,
-has a rule (rules.py), or is refused by its name. Linear layers and attention are caught one level
-higher, where torch has not yet chosen a kernel for them by device and shape.
+Each operation that reaches torch's dispatcher is exact and unchanged, has a rule (rules.py), or is
+refused by its name. Linear layers and attention are caught one level higher, where torch has not
+yet chosen a kernel by device and shape.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +19,7 @@ from seedgrid.portable.rules import EXACT, RULES, Rule, in_place, refusal
 from seedgrid.portable.tables import portable_tables
 from seedgrid.portable.threads import taken_from_torch
 
-Seen = Callable[[str, Any], None]
-"""Called with each operation's name and result, to find the first that differs."""
+Seen = Callable[[str, Any], None]  # Called with each operation's name and result
 
 _ABOVE: Final[dict[Any, Rule]] = {
     torch.nn.functional.linear: RULES["linear"],
@@ -74,11 +73,7 @@ class _Operations(TorchDispatchMode):
 
 
 def rule_for(name: str) -> Rule | None:
-    """Return the rule of an operation; None if it is exact.
-
-    Raises:
-        RunError: `portable_refused`: it is not exact and has no rule.
-    """
+    """Return an operation's rule, None if it is exact; raise `portable_refused` if neither."""
     if name in EXACT:
         return None
     rule = RULES.get(name) or in_place(name)

@@ -1,8 +1,7 @@
 """Normal numbers from a CPU generator, close to `torch.randn`'s and equal on every processor.
 
-The generator (mt19937) gives the same integers everywhere; torch turns them into normal numbers by
-the processor's own logarithm and cosine, which differ in the last bits. The number and order of
-draws are torch's, so a seed keeps its composition.
+The generator (mt19937) gives the same integers everywhere, but torch uses the processor's logarithm
+and cosine. The number and order of draws are torch's, so a seed keeps its composition.
 """
 
 import math
@@ -15,8 +14,7 @@ import torch
 from seedgrid.portable import functions
 from seedgrid.portable.functions import Doubles
 
-BLOCK: Final = 16
-"""From this many numbers on, torch draws all of them at once, in blocks of this size."""
+BLOCK: Final = 16  # From this many numbers on, torch draws all at once, in blocks of this size
 
 _MAX_SPARE: Final = 64
 _spare: dict[int, tuple[torch.Generator, float]] = {}

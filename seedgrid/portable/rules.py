@@ -1,8 +1,8 @@
 """Which of torch's operations are exact, and the table of rules for those that are not.
 
-An operation is exact when it moves numbers, compares them, works on whole numbers, or does a single
-IEEE 754 operation a number. A rule is made of IEEE operations in a fixed order, or of sums that are
-exact in any order. Names are those of torch's `aten` operations. `mode.py` imports all rules.
+Exact ones move numbers, compare them, work on whole numbers, or do a single IEEE 754 operation a
+number. A rule is made of IEEE operations in a fixed order, or of sums that are exact in any order.
+Names are those of torch's `aten` operations. `mode.py` imports all rules.
 """
 
 from collections.abc import Callable
@@ -31,11 +31,9 @@ _EXACT_WORDS: Final = """
     index_copy index_copy_ scatter scatter_ max min _linalg_check_errors repeat_interleave
     channel_shuffle reflection_pad2d replication_pad2d
 """
-EXACT: Final = frozenset(_EXACT_WORDS.split())
-"""Operations that give the same bits everywhere as torch computes them."""
+EXACT: Final = frozenset(_EXACT_WORDS.split())  # Operations that give the same bits everywhere
 
-RULES: Final[dict[str, Rule]] = {}
-"""What replaces the other operations; called with torch's arguments."""
+RULES: Final[dict[str, Rule]] = {}  # What replaces other operations; called with torch's arguments
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -1,7 +1,7 @@
 """Compare what this machine computes with the hashes of the definition.
 
-A hash that differs means that pictures made here would not be those of other machines: a fault in
-this build of torch or NumPy, or a library that calls other operations than before.
+A hash that differs means other pictures than on other machines: a fault in this build of torch or
+NumPy, or a library that calls other operations than before.
 
     wrong = check()   # () if all is well, after a second or two
 """
@@ -51,10 +51,10 @@ def check_grid(folder: Path) -> tuple[str, ...]:
 
 
 def cost(device: torch.device) -> float:
-    """Return how many times as long a block of a denoiser takes as with torch's own arithmetic.
+    """Return how many times as long as torch a denoiser's block takes, by the shortest of turns.
 
-    Both are measured in turns, and the shortest turn of each counts: other programs only make turns
-    longer. One thread, since several would wait for each other on a busy machine.
+    Both are measured in turns: other programs only make turns longer. One thread, since several
+    would wait for each other.
     """
     maps = numbers(2, 96, 32, 32).to(device)
     kernel = torch.nn.Parameter(numbers(96, 96, 3, 3, seed=2).to(device), requires_grad=False)

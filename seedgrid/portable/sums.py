@@ -1,8 +1,7 @@
 """Sums in one fixed order, and the normalisations made of them.
 
-The last half of the terms is added onto the first, until one number is left. Terms are float64,
-each addition is one IEEE addition, and the order follows from the number of terms alone. Used for
-means and variances, whose terms need not lie on a grid.
+The last half of the float64 terms is added onto the first, until one number is left: the order
+follows from the number of terms alone. For means and variances, whose terms need no grid.
 """
 
 import math
@@ -18,14 +17,7 @@ _TERMS: Final = 1 << 19  # Numbers summed at a time; whole rows of them
 
 
 def folded(terms: torch.Tensor) -> torch.Tensor:
-    """Sum the last dimension.
-
-    Args:
-        terms: float64, shape (…, n), n at least 1; overwritten.
-
-    Returns:
-        Shape (…), never a negative zero.
-    """
+    """Sum the last dimension, n at least 1, of float64 (…, n), overwritten; never minus zero."""
     left = terms.shape[-1]
     while left > 1:
         half = left // 2
@@ -46,11 +38,7 @@ def moved_last(numbers: torch.Tensor, dims: Sequence[int]) -> torch.Tensor:
 
 
 def moments(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return mean and variance (divided by n) of each row, float64, shapes (m,).
-
-    Args:
-        rows: float32, shape (m, n).
-    """
+    """Return mean and variance (divided by n) of float32 rows (m, n): float64, shapes (m,)."""
     count = float(rows.shape[1])
     terms = torch.empty(2, *rows.shape, dtype=torch.float64, device=rows.device)
     terms[0] = rows
@@ -81,15 +69,8 @@ def group_norm(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Normalise each sample's groups of channels: x * a + b, a and b from float64.
 
-    Args:
-        x: float32, shape (n, c, …).
-        weight: Shape (c,).
-        bias: Shape (c,).
-        groups: A divisor of c.
-        eps: Added to the variance.
-
-    Returns:
-        The result, means and inverse deviations, shapes (n, c, …), (n, groups), (n, groups).
+    `x` is float32, (n, c, …), `weight` and `bias` (c,), `groups` divides c, `eps` is added to the
+    variance. Returns the result, means and inverse deviations: (n, c, …), (n, groups), (n, groups).
     """
     samples, channels = x.shape[:2]
     dense = x.contiguous()
@@ -127,8 +108,7 @@ def layer_norm(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Normalise the last dimensions: ((x - mean) * inverse) * weight + bias in float32.
 
-    Returns:
-        The result, means and inverse deviations, the latter two with dimensions of length 1.
+    Also returns means and inverse deviations, with dimensions of length 1.
     """
     rows = x.reshape(-1, math.prod(shape))
     mean, inverse = (part.to(torch.float32).unsqueeze(1) for part in _moments_of(rows, eps))

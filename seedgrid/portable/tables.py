@@ -1,8 +1,7 @@
 """NumPy and `math` for the modules of schedulers, whose tables are made outside torch.
 
-NumPy's and the C library's logarithm, exponential and powers differ from processor to processor.
-Arrays made here use those of functions.py, in operators too; a function that is neither exact nor
-replaced is refused by name.
+Their logarithm, exponential and powers differ from processor to processor. Arrays made here use
+those of functions.py; a function that is neither exact nor replaced is refused by name.
 
     with portable_tables():
         scheduler = DDIMScheduler(...)
@@ -21,7 +20,7 @@ import torch
 from seedgrid.portable import functions
 from seedgrid.portable.rules import refusal
 
-_OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
+_OF_BOTH: Final[dict[str, Callable[..., Any]]] = {  # In NumPy and in `math`
     "exp": functions.exp,
     "expm1": functions.expm1,
     "log": functions.log,
@@ -30,7 +29,6 @@ _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
     "tan": functions.tan,
     "tanh": functions.tanh,
 }
-"""Replacements in NumPy and in `math`, by the same name."""
 _OWN: Final = _OF_BOTH | {
     "sqrt": functions.sqrt,
     "arctan": functions.atan,

@@ -1,7 +1,7 @@
 """Let each thread compute whole pieces of an operation by itself.
 
-torch divides every step between its threads, which wait for each other after it; a piece of a
-portable operation is a dozen short steps or more. Which thread computes a piece changes no bit.
+torch's threads wait for each other after every step; a piece of a portable operation is a dozen
+short steps or more. Which thread computes a piece changes no bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,16 +17,12 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-_taken = ContextVar[int]("taken", default=1)
-"""How many threads this task's operations are spread over."""
+_taken = ContextVar[int]("taken", default=1)  # Over how many threads operations are spread
 
 
 @contextmanager
 def taken_from_torch() -> Iterator[None]:
-    """Let operations in the block be spread over torch's threads, and torch itself use one.
-
-    torch's own threads would spin while they wait, and take time from these.
-    """
+    """Spread operations over torch's threads, and let torch use one: its threads would spin."""
     count = torch.get_num_threads()
     token = _taken.set(count)
     torch.set_num_threads(1)
@@ -40,8 +36,8 @@ def taken_from_torch() -> Iterator[None]:
 def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
     """Return the work's result for each piece, in order; as many at a time as there are threads.
 
-    The calling thread works, too: to wake another one costs as much as a small piece. The others
-    begin with the second piece; this one takes the first, then the last ones that are left.
+    The calling thread works, too (waking one costs as much as a small piece): it takes the first
+    piece, then the last ones; the others begin with the second.
     """
     count = _taken.get()
     if count == 1 or len(pieces) == 1:
@@ -59,12 +55,9 @@ def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Res
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:
-    """Cut a length into equal parts, in a number that the threads share evenly.
+    """Cut a length (0: no parts) into equal parts, in a number that the threads share evenly.
 
-    Args:
-        length: 0 gives no parts.
-        most: The greatest length of a part.
-        least: The smallest length of a part, where it is cut only to occupy more threads.
+    A part is at most `most` long, and at least `least` where it is cut only to occupy more threads.
     """
     count, threads = max(1, -(-length // most)), _taken.get()
     even = -(-count // threads) * threads

@@ -1,9 +1,8 @@
 """Exact convolutions of numbers on grids, as matrix products over windows, in tiles.
 
-Windows are written side by side as the columns of a float64 matrix, with which the weights are
-multiplied. If the vertical stride is 1, only windows along a row are written, and each row of the
-kernel is multiplied with them, moved by a row: a third of the writing. The way and the size of a
-tile change the speed only.
+Windows are the columns of a float64 matrix, with which the weights are multiplied. With a vertical
+stride of 1 only windows along a row are written, and each row of the kernel is multiplied with
+them, moved by a row: a third of the writing. The way and the size of a tile change the speed only.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import torch
 from seedgrid.portable.grids import MAX_TERMS
 from seedgrid.portable.threads import cuts, spread
 
-TILE_BYTES: Final = 1 << 21
-"""Of a tile's windows: it should stay in the processor's cache until it is multiplied."""
+TILE_BYTES: Final = 1 << 21  # Of a tile's windows: it should stay in the cache until multiplied
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +57,9 @@ class Maps:
         return Maps(numbers=self.numbers[:, some], anchors=self.anchors[:, some])
 
     def part(self, samples: slice, top: int, rows: int, padding: tuple[int, int]) -> torch.Tensor:
-        """Return rounded rows of some samples, with their border of zeros.
+        """Return rounded rows of some samples: float32, (samples, c, rows, w + 2 * padding[1]).
 
-        Args:
-            samples: Which.
-            top: The first row, counted from the upper border's first.
-            rows: How many.
-            padding: Rows above and below, columns to either side.
-
-        Returns:
-            float32, shape (samples, c, rows, w + 2 * padding[1]).
+        `top` counts from the border's first row; `padding` is zeros above/below, left/right.
         """
         down, across = padding
         numbers, anchors = self.numbers[samples], self.anchors[samples]
@@ -87,12 +78,9 @@ class Maps:
 
 
 def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
-    """Cut a result into tiles of about `TILE_BYTES`.
+    """Cut a result (n, outputs, height, width) into tiles of about `TILE_BYTES`.
 
-    Args:
-        shape: (n, outputs, height, width).
-        bytes_a_row: What the windows of one row of one sample take.
-        least_bytes: Of a tile; more than `TILE_BYTES` where weights should be read less often.
+    A sample's row takes `bytes_a_row`; `least_bytes` is more where weights should be read rarely.
     """
     samples, _, height, _ = shape
     tile_bytes = max(TILE_BYTES, least_bytes)
@@ -108,16 +96,10 @@ def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Til
 def convolve(
     maps: Maps, matrix: torch.Tensor, bias: torch.Tensor | None, windows: Windows
 ) -> torch.Tensor:
-    """Convolve exactly, round once, add the bias.
+    """Convolve exactly, round once, add the bias; return float32, (n, groups * outputs, …).
 
-    Args:
-        maps: Shape (n, c, h, w).
-        matrix: float64, on grids, shape (groups, outputs, c / groups, taps).
-        bias: float32, shape (groups * outputs,).
-        windows: The geometry.
-
-    Returns:
-        float32, shape (n, groups * outputs, …).
+    `maps` are (n, c, h, w), `matrix` float64 on grids, (groups, outputs, c / groups, taps), `bias`
+    float32, (groups * outputs,).
     """
     groups, outputs, depth, _ = matrix.shape
     samples, _, *size = maps.numbers.shape

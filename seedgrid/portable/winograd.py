@@ -1,9 +1,8 @@
 """Winograd's way for kernels of three by three: 16 products in place of 36, still exact.
 
-Each tile of two by two results comes from a tile of four by four inputs. Inputs and weights are
-transformed by sums of whole multiples of their steps, so with a bound on the weights all sums stay
-exact, and the result equals that of every other way. If the bound does not hold, or a map has an
-odd size, another way is used.
+A tile of two by two results comes from four by four inputs. Inputs and weights are transformed by
+sums of whole multiples of their steps, which a bound on the weights keeps exact: the result equals
+that of other ways, which are used if it does not hold or a map has an odd size.
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
@@ -16,8 +15,7 @@ from seedgrid.portable.grids import Ready
 from seedgrid.portable.threads import cuts, spread
 from seedgrid.portable.windows import Maps, Tile, Windows, shifts, tiles
 
-_MIN_SQUARES: Final = 128
-"""In a tile: the weights, which are larger than the cache, are read once for all of them."""
+_MIN_SQUARES: Final = 128  # In a tile: weights above the cache are read once for all of them
 
 _EXACT: Final = 2.0**53
 _INPUT_BOUND: Final = 2.0**21  # four numbers of at most 2**19 steps
@@ -26,13 +24,9 @@ _SAME: Final = Windows(kernel=(3, 3), padding=(1, 1))
 
 
 def transformed_weights(ready: Ready) -> torch.Tensor | None:
-    """Transform weights, if the way is proven exact with them.
+    """Transform weights (one group, nine taps), if that is proven exact, else None.
 
-    Args:
-        ready: Balanced and rounded, one group, nine taps.
-
-    Returns:
-        float64, shape (16, inputs, outputs), divided by the balance as `ready` is.
+    Returns float64, (16, inputs, outputs), divided by the balance as `ready` is.
     """
     _, outputs, depth, _ = ready.matrix.shape
     transform = torch.tensor(_WEIGHT_TRANSFORM, dtype=torch.float64, device=ready.matrix.device)
@@ -50,14 +44,10 @@ def serves(inputs: torch.Tensor, windows: Windows) -> bool:
 
 
 def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Convolve exactly, round once, add the bias.
+    """Convolve exactly, round once, add the bias (float32, (outputs,)).
 
-    Channels are the last dimension of all intermediate tensors, so memory is read in long rows.
-
-    Args:
-        maps: Shape (n, c, h, w), h and w even; their border is of zeros.
-        weights: float64, of `transformed_weights`, with the balance multiplied back in.
-        bias: float32, shape (outputs,).
+    Channels are last in intermediate tensors, so memory is read in long rows. `maps` are (n, c, h,
+    w), h, w even, with zeros as border; `weights` are transformed, the balance multiplied back in.
     """
     samples, depth, height, width = maps.numbers.shape
     outputs, shift = weights.shape[2], shifts(bias)

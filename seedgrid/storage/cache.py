@@ -1,7 +1,6 @@
 """A cache of small JSON files: digests, probe results, paths of models, facts on LoRAs.
 
-A missing or damaged file is treated as empty: its values are computed or asked for again. A file
-that cannot be written is no error. Needs no torch.
+A missing or damaged file counts as empty; one that cannot be written is no error.
 """
 
 import contextlib

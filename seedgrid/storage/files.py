@@ -46,14 +46,9 @@ def open_atomically(
 ) -> Iterator[BinaryIO]:
     """Open a file to write piece by piece; it gets its name when the block ends, or never.
 
-    Args:
-        path: Replaced if it exists.
-        temporary_folder: Of the unfinished file, on the same file system; by default the folder of
-            `path`. A killed process leaves at most one file there.
-        mode: Permissions, limited by the process's mask.
-
-    Raises:
-        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
+    The unfinished file is in `temporary_folder`, on the same file system, by default that of
+    `path`; a killed process leaves at most one there. `mode` is limited by the process's mask.
+    Raises `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
     """
     temporary = (temporary_folder or path.parent) / f".seedgrid-{secrets.token_hex(8)}.part"
     with refusals(path):

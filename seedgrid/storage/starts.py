@@ -1,4 +1,4 @@
-"""Starts and masks: what image-to-image begins from, and what it may change. Needs no torch.
+"""Starts and masks: what image-to-image begins from, and what it may change.
 
 They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
 folder `starts`. White of a mask may change; every pixel outside is the parent's. Near the edge
@@ -89,9 +89,7 @@ def keep(folder: Path, start: Pixels) -> str:
 def read_picture(data: bytes) -> Pixels:
     """Read a picture upright and opaque, reduced to at most `MAX_SIDE_PX` a side.
 
-    Raises:
-        PictureError: `start_unreadable`: it is no PNG, JPEG or WebP; `picture_large`: decoding
-            takes too much memory.
+    Raises `start_unreadable` if it is no PNG, JPEG or WebP; `picture_large` for too much memory.
     """
     from PIL import Image
 

@@ -1,9 +1,9 @@
 """Decodes untrusted pictures, with a limit of memory.
 
-A file of some kilobytes can hold a picture of hundreds of megabytes. The memory is estimated from
-the header: pictures above the limit are refused, and large ones are decoded one at a time. Texts,
-EXIF, XMP and profiles are removed before Pillow reads a PNG, JPEG or WebP, since it would unpack
-them whatever their size; only the EXIF orientation is read here.
+A file of some kilobytes can hold a picture of hundreds of megabytes. The header tells the memory:
+pictures above the limit are refused, large ones decoded one at a time. Texts, EXIF, XMP and
+profiles are removed before Pillow, which would unpack any size, reads a PNG, JPEG or WebP; only the
+EXIF orientation is read here.
 
     with unpacked(data) as image:
         pixels = as_rgb(image)
@@ -64,15 +64,9 @@ def unpacked(
 ) -> Iterator[Image.Image]:
     """Open an untrusted picture with Pillow, within the limit of memory.
 
-    Args:
-        data: The whole file.
-        formats: As Pillow names them; of PNG, JPEG and WEBP.
-        wanted_px: The longest side that is needed: a JPEG is reduced by 2, 4 or 8 while decoding.
-
-    Raises:
-        PictureError: `picture_large`, before anything is decoded.
-        OSError, SyntaxError, ValueError, DecompressionBombError: Pillow cannot read it, or it is a
-            JPEG with too many scans.
+    `formats` are PNG, JPEG or WEBP; a JPEG is reduced by 2, 4 or 8 while decoding to `wanted_px`,
+    the longest side that is needed. Raises `picture_large` before anything is decoded; OSError,
+    SyntaxError, ValueError, DecompressionBombError: unreadable, or a JPEG with too many scans.
     """
     from PIL import Image, UnidentifiedImageError
 

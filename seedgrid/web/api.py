@@ -1,12 +1,10 @@
 """The public functions of the page's server: gradio_client, HTTP, and at home MCP.
 
-/grid and /refine paint, /recipe reads a picture, /verify paints it again and compares.
-
     pictures, records = client.predict("a red fox", "0-3", api_name="/grid")
 
-`/grid` and `/refine` return the PNG files, byte for byte, and a record of each (`picture_record`);
-iterating over a job yields them as they finish. `job.cancel()` stops the run within a step. The
-parameters of `/grid` come from core/fields.py. All other routes of the page are private.
+/grid and /refine paint and return the PNG files, byte for byte, and a record of each
+(`picture_record`); iterating over a job yields them as they finish, `job.cancel()` stops the run
+within a step. /recipe reads a picture, /verify paints it again and compares. The rest is private.
 """
 
 import inspect
@@ -44,7 +42,7 @@ Answer = tuple[Files, list[Record]]
 
 _FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model")
 """The first parameters of /grid, in the order in which scripts give them."""
-GRID_FIELDS: Final = (
+GRID_FIELDS: Final = (  # Every setting of a recipe; LoRAs are named in the prompt
     *map(field, _FIRST),
     *(
         row
@@ -52,10 +50,6 @@ GRID_FIELDS: Final = (
         if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
     ),
 )
-"""The parameters of `/grid`: every setting of a recipe.
-
-LoRAs are named in the prompt; only a line of a refinement can change their strength.
-"""
 
 
 class Api:
@@ -176,11 +170,7 @@ class Api:
         return RunOptions(owner=f"api-{who}" if who else "api", address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
-        """Return the path of an upload and keep it for another hour.
-
-        Raises:
-            gr.Error: It is no upload, or has expired.
-        """
+        """Return an upload's path and keep it for another hour; raise where it is none."""
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
         if not (isinstance(path, str) and lies_in(self._copies, path) and Path(path).is_file()):
@@ -221,11 +211,10 @@ def _names(function: Callable[..., object]) -> tuple[str, ...]:
     return tuple(n for n in inspect.signature(function).parameters if n not in ("self", "request"))
 
 
-PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
+PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Parameter names by endpoint
     "grid": tuple(row.name for row in GRID_FIELDS),
     **{each.__name__: _names(each) for each in (Api.refine, Api.verify, Api.recipe)},
 }
-"""The parameter names of each endpoint, in order."""
 
 
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
@@ -258,7 +247,6 @@ def _as_gradio_reads(
 
 
 def _grid_parameters() -> Iterator[inspect.Parameter]:
-    """Yield the parameters of `/grid`, from its fields."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for row in GRID_FIELDS:
         is_plain = row.name == "prompt" or row.value_type is bool
@@ -285,11 +273,7 @@ def default_of(row: Field) -> str | bool | None:
 
 
 def read_grid(arguments: Mapping[str, Any]) -> Request:
-    """Read the arguments of `/grid`; texts are read as the page's fields are.
-
-    Raises:
-        InputError: `call_wrong` for a value of another type; or as the field.
-    """
+    """Read the arguments of `/grid`; raise `call_wrong` for a wrong type, or as the field does."""
     for row in GRID_FIELDS:
         number = (int,) if row.value_type is float else ()
         kinds = (bool,) if row.value_type is bool else (row.value_type, *number, str, type(None))
@@ -317,7 +301,6 @@ def _errors_of_gradio() -> Iterator[None]:
 
 
 def _progress_text(event: Event, run: Run) -> str:
-    """Return a run's progress in a few English words."""
     done = f"{len(run.finished)} of {len(run.jobs)} done"
     match event:
         case Queued():

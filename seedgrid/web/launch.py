@@ -1,7 +1,4 @@
-"""Builds studio and server and serves the page: for `app.py`, `seedgrid ui` and Spaces.
-
-The engine's thread imports torch after the server answers.
-"""
+"""Builds studio and server and serves the page: for `app.py`, `seedgrid ui` and Spaces."""
 
 import atexit
 import logging
@@ -61,8 +58,7 @@ _NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
 _MCP_UNTIL: Final = 2
 _EXIT_LOST: Final = 70  # The exit code when the engine is lost: EX_SOFTWARE of sysexits.h
-_TELL_S: Final = 3.0
-"""How long pages and `/healthz` say that the engine is lost, before the process ends."""
+_TELL_S: Final = 3.0  # How long pages and `/healthz` say that the engine is lost before it ends
 _FILE_WORK_TOGETHER: Final = 64  # Maximum number of file tasks of all visitors together
 
 
@@ -76,20 +72,12 @@ def main(
     backend: Backend | None = None,
     cluster: str | None = None,
 ) -> None:
-    """Serve the page until it is interrupted.
+    """Serve the page until it is interrupted; `model` and `library` are as in `Studio`.
 
-    Args:
-        model: As in `Studio`.
-        library: As in `Studio`.
-        host: The address to listen on.
-        port: 0 takes a free one; the next free one is taken when this one is in use.
-        lang: A language of `locales/`, for example `"ko"`; `"auto"` follows the browser.
-        backend: What paints; diffusers by default, a fake one in tests.
-        cluster: A Ray cluster: `local`, `auto` or `ray://HOST:PORT`; none by default.
-
-    Raises:
-        InputError: The host, the port, the language or the cluster is not valid.
-        RunError: The cluster cannot be reached.
+    With `port` 0, or if the port is in use, a free one is taken. `lang` is a language of `locales/`
+    (`"ko"`) or `"auto"`, the browser's. `backend` is diffusers by default. `cluster`, a Ray
+    cluster, is `local`, `auto` or `ray://HOST:PORT`. Raises InputError for a host, port, language
+    or cluster that is not valid; RunError if the cluster cannot be reached.
     """
     if lang not in languages():
         choices = ", ".join(languages())
@@ -164,10 +152,7 @@ def find_port(host: str, port: int) -> int:
 
 
 def _bound(host: str, port: int) -> int:
-    """Listen on a port for a moment, and return it.
-
-    Gradio looks for a free port at 127.0.0.1 whatever the host, so it must be free there too.
-    """
+    """Return a port free at `host`, and at 127.0.0.1, where Gradio looks for one in any case."""
     family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -184,10 +169,7 @@ def build_space() -> tuple[gr.Server, Answers]:
 
 
 def warm(studio: Studio) -> None:
-    """Load the model in the background; the page shows errors.
-
-    Not with ZeroGPU, where a GPU is lent only for requests.
-    """
+    """Load the model in the background; not with ZeroGPU, which lends a GPU only for requests."""
 
     def load() -> None:
         try:
@@ -251,7 +233,6 @@ def _lent(installed: Backend) -> Backend:
 
 
 def _spread(installed: Backend, cluster: str) -> ManyPainters:
-    """Connect to a cluster and return its backend."""
     from seedgrid.diffusion.away import ray_node
 
     say(f"The cluster is at ray://{ray_node.connect(cluster)}")
@@ -281,10 +262,7 @@ def _make_studio(
 
 
 def _make_site(host: str | None = None, language: str | None = None) -> Site:
-    """Give Gradio an upload folder of this process; files in it are deleted after an hour.
-
-    Gradio reads the folder's name once, so this comes before the server is made.
-    """
+    """Set Gradio's upload folder, emptied after an hour; before the server is made (read once)."""
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
         os.environ["GRADIO_TEMP_DIR"] = folder

@@ -1,8 +1,8 @@
 """Paint in another process or on another machine: `compute` there, AwayBackend here.
 
-`compute` is given a batch and yields messages; batches and messages are pickled by Ray or by the
-process pool of ZeroGPU. Closing it stops the painting within a step; a model that is being loaded
-is loaded to its end, and stays loaded in the process that ran it. Needs no torch here.
+`compute` is given a batch and yields messages, all pickled by Ray or by the process pool of
+ZeroGPU. Closing it stops the painting within a step; a model that is being loaded is loaded to its
+end, and stays loaded in the process that ran it.
 
     ("passport", passport)                  the model is loaded; the passport of what it paints
     ("watch", method, numbers, previews)    a call of a method of `Watch`; None for no previews
@@ -33,8 +33,7 @@ logger = logging.getLogger(__name__)
 
 Message = tuple[Any, ...]
 
-make_backend: Callable[[], Backend] = DeferredBackend
-"""Makes what paints in this process; tests and Ray's workers put another function here."""
+make_backend: Callable[[], Backend] = DeferredBackend  # Paints here; others in tests and Ray
 
 _MAX_PASSPORTS: Final = 256
 _made: list[Backend] = []
@@ -63,10 +62,7 @@ class RemoteWorker(Protocol):
     def compute(self, batch: Batch) -> Generator[Message]:
         """Run `compute` there and yield its messages; closing the generator stops it.
 
-        A message `("quiet",)` says only that nothing came; the listener may close the generator.
-
-        Raises:
-            RunError: `remote_failed`: it did not do its part. `worker_lost`: it is gone.
+        `("quiet",)` says that nothing came. Raises `remote_failed`; `worker_lost`: it is gone.
         """
 
     def close(self) -> None:
@@ -100,12 +96,7 @@ class AwayBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Have a batch painted there.
-
-        Raises:
-            RunCancelled: `watch.cancelled` became true.
-            RunError: `remote_changed`: the worker's passport is no longer the one it sent first.
-        """
+        """Have a batch painted there; raise RunCancelled, `remote_changed` for a new passport."""
         expected = self.prepare(recipes[0], placement)
         outcomes = self._compute(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != expected:

@@ -1,7 +1,7 @@
 """RayCluster: many painters, each a process of Ray's on one of a cluster's machines.
 
-Ray queues, places and starts the workers: one more than there are is always requested, and Ray
-starts it as soon as a machine has room. `computing.py` says what is sent between processes.
+Ray queues, places and starts the workers: one more than there are is always requested, and starts
+as soon as a machine has room. `computing.py` says what is sent.
 
     RayCluster(DeferredBackend(), DeferredBackend)      # after `ray_node.connect`
 """
@@ -39,8 +39,8 @@ class RayWorker:
     """What runs in a worker's process; Ray makes it there."""
 
     def __init__(self, make_backend: MakeBackend) -> None:
-        # Ray sets it to 1 in every process that requests no processor. The number of threads
-        # changes bits, so a worker takes what torch takes on this machine without Ray.
+        # Ray sets it to 1 where no processor is requested, but the number of threads changes bits:
+        # a worker takes what torch takes on this machine without Ray.
         os.environ.pop("OMP_NUM_THREADS", None)
         computing.make_backend = make_backend
         self._stops: dict[int, threading.Event] = {}
@@ -74,7 +74,6 @@ class _RayRemote:
         self._numbers = count()
 
     def compute(self, batch: Batch) -> Generator[Message]:
-        """Run `computing.compute` in the worker."""
         number = next(self._numbers)
         has_ended = False
         try:

@@ -1,7 +1,6 @@
-"""This machine as a part of a cluster: begin one, join one, offer workers. Knows no painter.
+"""This machine as a part of a cluster: begin one, join one, offer workers.
 
-Ray runs any code that is sent to it, so each connection needs a token. Ray's dashboard and its
-usage reports are off.
+Ray runs any code that is sent, so each connection needs a token. Dashboard and reports are off.
 """
 
 import contextlib
@@ -17,16 +16,14 @@ from typing import Any, Final, NoReturn
 from seedgrid.core.errors import InputError, RunError
 
 PORT: Final = 6379
-CPU_SLOT: Final = "seedgrid_cpu"
-GPU_SLOT: Final = "seedgrid_gpu"
-"""Ray's resources by which a machine offers workers without a GPU, or with one each."""
+CPU_SLOT: Final = "seedgrid_cpu"  # Ray's resource by which a machine offers workers without a GPU
+GPU_SLOT: Final = "seedgrid_gpu"  # The same for workers with one each
 SETTINGS: Final = {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS": "0",
 }
-LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Ray then takes 127.0.0.1 for this machine, on Linux too, and listens nowhere else."""
+LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray then listens at 127.0.0.1
 
 
 def read_address(text: str) -> str:
@@ -38,18 +35,12 @@ def read_address(text: str) -> str:
 
 
 def connect(cluster: str) -> str:
-    """Connect this process to a cluster; `local` begins one of this machine alone.
+    """Connect this process to a cluster and return its `HOST:PORT`, for machines that join it.
 
-    Args:
-        cluster: `local`, `auto` (the cluster that this machine is part of) or `ray://HOST:PORT`,
-            which this machine must be part of: Ray streams nothing to a client from outside.
-
-    Returns:
-        The cluster's `HOST:PORT`, for machines that join it.
-
-    Raises:
-        InputError: `ray_missing` or `cluster_address`.
-        RunError: `cluster_refused`: there is none, or it refuses the connection.
+    `cluster` is `local` (begins one of this machine alone), `auto` (the one this machine is part
+    of) or `ray://HOST:PORT`, of which it must be part, too: Ray streams nothing to a client from
+    outside. Raises `ray_missing`, `cluster_address`, or `cluster_refused`: none is there, or it
+    refuses.
     """
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
     import ray
@@ -90,11 +81,7 @@ def slots() -> dict[str, int]:
 
 
 def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
-    """Set Ray's variables, and make it demand a token that only its owner can read.
-
-    Raises:
-        InputError: `ray_missing`.
-    """
+    """Set Ray's variables, and a token that only its owner can read; raise `ray_missing`."""
     if importlib.util.find_spec("ray") is None:
         raise InputError("ray_missing", field="cluster")
     for name, value in settings.items():

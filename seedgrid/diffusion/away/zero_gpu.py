@@ -1,8 +1,8 @@
 """ZeroGpu: the GPU that a free Hugging Face Space lends, for some seconds at a time.
 
-`spaces.GPU` is applied to `compute` alone: what is in it runs in a forked process that has CUDA.
-`spaces` reads whose quota it is in the context of the visitor who asked, in which the engine paints
-(`Run.context`). On any other machine it returns the function as it is. Never run on a GPU.
+`spaces.GPU` is applied to `compute` alone, which then runs in a forked process that has CUDA; on
+any other machine it changes nothing. `spaces` reads whose quota it is in the context of the visitor
+who asked, in which the engine paints (`Run.context`). Never run on a GPU.
 """
 
 import logging
@@ -48,8 +48,8 @@ class ZeroGpu:
                     self._speeds.note(batch.recipes[0], message[2])
                 yield message
         except Exception as error:
-            # Gradio's own error says why nothing was lent: no quota left, or none free. What goes
-            # wrong while painting is no exception here: `compute` sends it as a message.
+            # Gradio's own error says why nothing was lent: no quota left, or none free. Errors of
+            # painting are no exceptions here: `compute` sends them as messages.
             logger.warning("nothing was lent, or it was taken away", exc_info=True)
             reason = str(getattr(error, "message", "") or error)
             raise RunError("remote_failed", reason=reason) from error

@@ -1,7 +1,4 @@
-"""Following: streams the progress of a page's run. A listener holds no thread.
-
-A run belongs to the engine: a listener who leaves loses nothing.
-"""
+"""Stream a run's progress to the page. A listener holds no thread; the run goes on if it leaves."""
 
 import asyncio
 import contextlib
@@ -125,7 +122,6 @@ class _Listener:
         return self._is_queued and studio.engine.warmth.state == "loading"
 
     def beside(self, warmth: Warmth) -> PageUpdate:
-        """Return the update while nothing happens to the run itself."""
         if not self._is_queued or warmth.state != "loading":
             return PageUpdate()
         return PageUpdate(status=stage.say(self._state.epoch, "status_loading", model=warmth.model))
@@ -144,7 +140,6 @@ class _Listener:
             return PageUpdate(stage=shown if is_shown else None, status=status)
 
     def _looked_up(self, events: Sequence[Event]) -> PageUpdate:
-        """Read the library, but not at every step."""
         if self._snapshot is None or _changes_rail(self._run, events):
             self._snapshot = self._snapshots.of(self._state)
             self._rail = self._snapshot.rail()

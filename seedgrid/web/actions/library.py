@@ -1,8 +1,7 @@
 """The library on the page: browse, search, open, take in, mark, throw away.
 
-Works and pictures come in pages, newest first. A card of the library is a picture, which may stand
-for all that are equal to it, or a whole work, which stands for all works alike: what is done to a
-card is done to all of these.
+Works and pictures come in pages, newest first. A card is a picture and all equal to it, or a work
+and all works alike; an action on a card applies to all of these.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 class Query(Value):
     """A search of the library page; empty attributes do not restrict it.
 
-    `number` counts a browser's searches and comes back in the answer, `after` is where the next
-    page of results begins. `since` is the first day, `until` the day after the last one.
+    `number` counts a browser's searches and is repeated in the answer; the next page begins
+    `after`. `since` is the first day, `until` the day after the last one.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -154,10 +153,7 @@ class LibraryActions:
 
     @reports_errors
     def on_trash(self, asked: Annotated[Throw, Body(embed=True)], kept: Kept) -> PageUpdate:
-        """Put pictures and works into the trash, or take them out.
-
-        The answer has the ids of the pictures that went in, so that one click gives them back.
-        """
+        """Put pictures and works into the trash, or take them out; return what went in for undo."""
         library = self._snapshots.look(kept).library
         ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
         (library.trash if asked.trashed else library.restore)(*ids)
@@ -251,7 +247,6 @@ class LibraryActions:
 
 
 def _is_plain(taken: Taken) -> bool:
-    """Tell whether a file is a picture without a recipe."""
     return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 

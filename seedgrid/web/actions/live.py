@@ -1,8 +1,7 @@
 """Live: the current prompt is painted while the person types.
 
-A live request is that of a click, with a number. Its run is live (`Engine.submit`) and saves
-nothing; a later click finds its pictures in the engine's memory. Closing the stream stops the run
-within a step.
+The run is live (`Engine.submit`) and saves nothing; a later click finds its pictures in the
+engine's memory. Closing the stream stops the run within a step.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -23,8 +22,7 @@ from seedgrid.web.server.who import Address, Kept
 from seedgrid.web.state.page_state import PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
-Number = Annotated[int, Body(ge=0)]
-"""Counts the live requests of one page; each answer repeats its number."""
+Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each answer repeats it
 _BUSY: frozenset[str] = frozenset({"too_many_runs", "too_many_here", "queue_full"})
 
 

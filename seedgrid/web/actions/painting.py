@@ -1,7 +1,6 @@
 """The actions of clicks, keys and loads: each takes values and returns what changes on the page.
 
-A handler has the studio start a run, or moves to another place in the tree, and shows the page;
-following.py then streams the run. Runs belong to the engine: a closed tab loses nothing.
+They start a run or change the place in the tree; following.py streams the run.
 """
 
 from collections.abc import Callable
@@ -38,8 +37,7 @@ from seedgrid.web.state.snapshot import Snapshot
 from seedgrid.web.state.studio_view import offered
 
 NUM_LIVE: Final = 4  # How many pictures Live paints at most
-_AT_ONCE_S: Final = 0.1
-"""How long a click waits, in case the library has all pictures; a grid takes longer."""
+_AT_ONCE_S: Final = 0.1  # How long a click waits, in case the library has all pictures
 _NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
 
 
@@ -58,7 +56,7 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Open the page at its address, or where this browser left it.
 
-        `place` is a round or a picture, `link` the query of a link. `start` asks for the page
+        `place` is a round or a picture, `link` the query of a link; `start` asks for the page
         before the first grid, `offer` for the options of the settings.
         """
         snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
@@ -272,10 +270,7 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
 
 
 def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
-    """Return the page at a round or a picture, by its id; None when this library lacks it.
-
-    A picture is then picked; a round may still be painted.
-    """
+    """Return the page at a round, perhaps unfinished, or at a picture; None if there is none."""
     entry = snapshot.find(place)
     if entry is not None:
         return snapshot.moved_to(entry)

@@ -1,7 +1,4 @@
-"""The fields of the page: read into a request, and filled in from one. Empty fields stay open.
-
-Knows nothing of models; values are checked by `request.resolve`.
-"""
+"""The fields of the page: read into a request, and filled in from one. Empty fields stay open."""
 
 from base64 import b64decode
 from collections.abc import Callable, Sequence
@@ -52,8 +49,7 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
     upscaler: str = ""  # The name of the network for a large final; empty for the model itself
     hold: float = 0.0  # The share of the steps that are the picture's own, in a refinement
     only: str = ""  # A mask of what may change, white on black: a PNG in base64; empty for all
-    # Over how many pixels, inside the mask's edge, new and old are mixed
-    feather: int | None = None
+    feather: int | None = None  # Pixels inside the mask's edge that mix new and old
     # Other pictures to refine in the same round, a row of variations each
     also: Annotated[tuple[PictureId, ...], Described(max_length=MAX_SEEDS_AT_ONCE)] = ()
 
@@ -80,11 +76,7 @@ def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
 
 
 def read_region(payload: RoundPayload) -> dict[str, Any]:
-    """Return the mask and feather of a refinement; nothing where no mask was painted.
-
-    Raises:
-        PictureError: `start_unreadable`, `picture_large`.
-    """
+    """Return a refinement's mask and feather, if any; raise `start_unreadable`, `picture_large`."""
     if not payload.only:
         return {}
     try:
@@ -117,10 +109,7 @@ def fields_of(
 
 
 def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
-    """Return the values of the page's fields for a request; `answers` are a model's defaults.
-
-    A setting that equals the default is left open again.
-    """
+    """Return the page's fields for a request; those equal to `answers`, the defaults, stay open."""
     shown = {row.name: _shown(row, request, answers) for row in ON_PAGE if row in IN_LINKS}
     typed = request.typed_prompt or request.prompt
     return shown | {"prompt": write_tags(typed, request.loras)}

@@ -1,7 +1,7 @@
 """One picture as JSON for the page: a cell, a thumbnail, a card, an item of the library.
 
-Each says whether the picture's file is lost, so that the page never asks for it, and whether it is
-in the trash. Changes of the noise are given as share and seed: the page puts them into words.
+Each says whether the file is lost, so that the page never asks for it, and whether it is in the
+trash. Changes of the noise are share and seed: the page puts them into words.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def card(
 ) -> Json:
     """The picked picture: its seed, its words compared with its parent's, its settings.
 
-    `model` is the card of its model, None where that is not installed. `models` are others that
-    can paint its seed. Where several computers paint, `is_spread`, the card names the device.
+    `model` is the card of its model, if installed; `models` are others that can paint its seed.
+    With `is_spread` (several computers paint) the card names the device.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -166,10 +166,7 @@ def is_noise(recipe: Recipe, change: str) -> bool:
 def round_name(
     changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round by what sets it apart from the others of the same parent.
-
-    `before` are the changes of those that refined the same picture, `tried` all their changes.
-    """
+    """Name a round by what sets it apart: `before` and `tried` are changes of its siblings."""
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
     if not changes or frozenset(changes) in before:

@@ -18,8 +18,7 @@ Json = dict[str, Any]
 class Round:
     """The pictures of one click on Generate or Refine, in the order of their cells.
 
-    `parent_id` is the picture that was refined. `lane` is 0 for the first line of refinements, and
-    one more for each branch beside it.
+    `parent_id` is the refined picture; `lane` is 0 for the first line of refinements, then 1, 2, ….
     """
 
     id: str
@@ -30,10 +29,7 @@ class Round:
 
 
 def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
-    """Sort the pictures of one work into rounds: parents first, a line before its branches.
-
-    A round whose parent was deleted becomes a first round.
-    """
+    """Sort a work's pictures into rounds, parents first; one without its parent is a first one."""
     grouped = _by_round(entries)
     round_of = {entry.id: id_ for id_, cells in grouped.items() for entry in cells}
     parents = {i: round_of.get(cells[0].lineage.parent_id or "") for i, cells in grouped.items()}
@@ -116,7 +112,7 @@ def rail(
         id_ = forming.lineage.round_id
         if id_ not in changed:
             shown.append(_forming_round(forming, rounds))
-        # All of its jobs, so that its name does not change as pictures are finished.
+        # All jobs, so that its name does not change as pictures are finished.
         jobs = [forming.jobs[cell] for cell in forming.round_cells]
         changed[id_] = [(job.recipe, job.lineage.change) for job in jobs]
     named = _named(shown, changed)

@@ -1,7 +1,4 @@
-"""The stage and the status line as JSON for the page: pure functions of entries and events.
-
-User text travels as data only and becomes `textContent` in the browser. One picture: pictures.py.
-"""
+"""The stage and the status line as JSON: pure functions of entries and events; text stays data."""
 
 import base64
 import io
@@ -35,8 +32,7 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-_SHOWN_BEFORE: Final = advice.CODES | {"final_tiles"}
-"""Notices that were shown before the run ended."""
+_SHOWN_BEFORE: Final = advice.CODES | {"final_tiles"}  # Shown before the run ended
 
 
 def stage_before_any(
@@ -57,8 +53,8 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
     """The stage while a run goes on, or after it has ended early.
 
-    `steps` has by cell the `step`, `total` and `preview` (a data URI) of the last step; of the
-    noise its preview alone.
+    `steps` has by cell the last step's `step`, `total` and `preview` (a data URI), the noise's
+    alone.
     """
     finished = run.finished
     made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]
@@ -220,11 +216,7 @@ def _stage(
 
 
 def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:
-    """Return the headings where cells form a table, else None.
-
-    Its rows are prompts and its columns seeds, or the rows are refined pictures (by their seeds)
-    and the columns their changes.
-    """
+    """Return a table's headings: prompts by seeds, or refined pictures by changes; else None."""
     is_of_several = len({made.parent_id for _, made in cells}) > 1
     heads: dict[str | None, str] = {}
     places = []

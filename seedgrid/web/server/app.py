@@ -1,9 +1,7 @@
-"""make_server: the page's server, a `gradio.Server` with our routes and middleware.
+"""The page's server, a `gradio.Server`: api.py has Gradio's endpoints, the page is FastAPI routes.
 
-    server = make_server(answers, Site(uploads=folder))
-    server.launch()
-
-The functions for programs (api.py) are Gradio's endpoints; the page itself is FastAPI routes.
+server = make_server(answers, Site(uploads=folder))
+server.launch()
 """
 
 from dataclasses import dataclass, field
@@ -51,11 +49,7 @@ class Site:
 
 
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
-    """A server whose guard runs before everything else.
-
-    Gradio adds middleware at launch, in front of the server's own, and some of it lets other sites
-    read answers.
-    """
+    """A server whose guard runs before Gradio's middleware, which lets other sites read answers."""
 
     def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
         super().__init__(**options)
@@ -150,7 +144,6 @@ async def _refuse(_request: Request, error: Exception) -> Response:
 
 
 async def _refuse_form(_request: Request, error: Exception) -> Response:
-    """Answer a request whose body or parameters do not fit its route."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     where = ".".join(str(part)[:40] for part in first.get("loc", ()))
     text = f"the request cannot be read: {where}: {first.get('msg', '')}"

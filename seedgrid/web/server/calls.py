@@ -1,8 +1,7 @@
 """What a request carries: bounded before it is read, and checked before the framework sees it.
 
-A program's call names one of our endpoints and its parameters; a file in it is one that was
-uploaded here, so no address is ever fetched for a caller. How fast a body must come is the proxy's
-(docs/operations.md).
+A file in a program's call is one that was uploaded here, so no address is ever fetched for a
+caller. The minimum speed of a body is the proxy's task (docs/operations.md).
 """
 
 import contextlib
@@ -24,18 +23,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.text import one_line
 
-MAX_BODY_BYTES: Final = 300_000
-"""Of a request without files: a long prompt, or the ids of 2,000 pictures."""
-MODEL_FILES: Final = "/seedgrid/models/file/"
-"""Route of a model's file, of any size: the route checks the sender and the free disk."""
+MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictures' ids
+MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
 LYING_S: Final = 3600.0  # Uploads, and copies for programs, are kept for so long
 _TIDY_S: Final = 60.0
 
-CALLS: Final = re.compile(
+CALLS: Final = re.compile(  # Routes of a program's values: as a list, or by names
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
 )
-"""Routes that take a program's values: as a list, or by their names."""
 AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
 """What a framework could fetch: a scheme of two letters or more, or a network path."""
@@ -132,10 +128,7 @@ def every_minute(tidy: Callable[[], object]) -> None:
 
 
 class ProgramCalls:
-    """Checks programs' calls; uploads are kept in `files`.
-
-    `parameters` are the names of each endpoint's parameters, by its name, in order.
-    """
+    """Checks programs' calls: uploads in `files`, parameter names by endpoint in `parameters`."""
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
         self._app = app
@@ -206,10 +199,7 @@ class ProgramCalls:
 
 
 class Unexpected:
-    """Logs an unexpected error as one line, after Starlette has answered.
-
-    Uvicorn would write parts of the request into the log, with line ends and escapes.
-    """
+    """Logs an unexpected error in one line; Uvicorn would log unescaped parts of the request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -247,10 +237,7 @@ def _no_number(name: str) -> None:
 
 
 def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return the paths and addresses of files in a call, also in a text that is JSON itself.
-
-    The `url` beside a file's path is removed. RecursionError: it is nested too deep.
-    """
+    """Return paths and addresses of files in a call, JSON texts too; drop the `url` of a path."""
     if depth > _MAX_DEPTH:
         raise RecursionError
     if isinstance(data, str):

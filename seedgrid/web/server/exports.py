@@ -1,7 +1,6 @@
-"""Downloads from a visitor's library: ZIP files, sheets, bundles and scripts.
+"""Downloads from a visitor's own library: ZIP files, sheets, bundles and scripts.
 
-A published picture contains its id, so ids are looked up in the visitor's own library alone. All is
-done by `FileWork`, and an archive of pictures is sent while it is made.
+All is done by `FileWork`, and an archive of pictures is sent while it is made.
 """
 
 import tempfile

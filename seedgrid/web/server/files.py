@@ -1,7 +1,6 @@
 """Routes of pictures by their id, thumbnails, and files that are dropped on the page.
 
-Pictures are served byte for byte as they are on disk, from the visitor's own library alone: a
-published picture contains its id, and the digest of the picture that it started from.
+Pictures are served byte for byte, from the visitor's own library alone: a published one has its id.
 """
 
 import json
@@ -49,8 +48,8 @@ def file_routes(answers: Answers) -> APIRouter:
             return no_picture()
         headers = FOREVER | HARMLESS
         try:
-            # In one piece: a FileResponse goes to another thread and back for every 64 KB. Large
-            # ones would stay in memory while a client does not read them.
+            # In one piece: a FileResponse changes threads every 64 KB. Large ones would stay in
+            # memory while a client does not read them.
             if path.stat().st_size <= _IN_ONE_PIECE:
                 return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:

@@ -1,8 +1,7 @@
 """What stands before the framework: the list of what is answered at all, and security headers.
 
-A route, a method or a form that is not on the list gets 404, another site's request 403, an unknown
-host name 400. The page runs its own modules from this server and nothing else; whatever else the
-server sends may run nothing at all.
+A route, method or form that is not listed gets 404, another site's request 403, an unknown host
+name 400. The page runs its own modules from this server; all else that is sent may run nothing.
 """
 
 import ipaddress
@@ -21,14 +20,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from seedgrid.core.variables import named_hosts
 from seedgrid.web.server.calls import AGENTS, CALLS, lies_in, route_path
 
-FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
-"""For addresses that hold a digest or a random id."""
+FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}  # Digest or random id
 UNCACHED: Final = {"Cache-Control": "no-store"}
-HARMLESS: Final = {
+HARMLESS: Final = {  # For files: a browser runs nothing that is in one
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
 }
-"""For files: a browser runs nothing that is in one."""
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"

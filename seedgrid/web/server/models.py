@@ -1,7 +1,6 @@
 """The routes of the models panel: installed models, downloads, and actions.
 
-Requests from another machine may only look; on a public page strangers may fetch what its owner
-lists.
+Other machines may only look; on a public page strangers may download what its owner lists.
 """
 
 import re
@@ -34,7 +33,6 @@ Json = dict[str, Any]
 
 _ACTIONS: Final = ("download", "stop", "discard", "add", "configure", "delete")
 _FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
-"""The address of one file in a repository, at a revision."""
 
 
 class ModelAction(BaseModel):

@@ -1,7 +1,6 @@
-"""The page: one HTML document for each language, and its files.
+"""The page: one HTML document for each language from `assets/page.html`, and its files.
 
-`assets/page.html` is the template. The addresses of scripts and styles contain a digest of all of
-them, so browsers can cache each without limit. The scripts' configuration is JSON in the document.
+Addresses of scripts and styles contain a digest of all of them, so browsers cache them for good.
 """
 
 import hashlib
@@ -26,19 +25,17 @@ from seedgrid.web.server.guard import FOREVER, UNCACHED
 from seedgrid.web.texts import page_texts, words_of
 
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
-STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
-"""Sent as one file, `page.css`, in this order."""
+STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")  # The order in `page.css`
 _KINDS: Final = {
     ".js": "text/javascript",
     ".css": "text/css",
     ".woff2": "font/woff2",
     ".svg": "image/svg+xml",
 }
-_PRELOADED: Final = (
+_PRELOADED: Final = (  # Modules of every page, preloaded with `page.js`
     *("base", "server", "place", "stage", "rail", "card"),
     *("variations", "words", "complete", "form", "live"),
 )
-"""Modules of every page, preloaded with `page.js`."""
 
 
 class Files:
@@ -124,7 +121,6 @@ def render(language: str, suffixes: Sequence[str]) -> str:
 
 
 def _groups(*, expert: bool) -> list[list[Field]]:
-    """Return the settings in rows."""
     rows = [row for row in ON_PAGE if row.widget != "bar" and row.is_expert == expert]
     return [list(found) for _, found in groupby(rows, key=lambda row: row.row or row.name)]
 

@@ -1,7 +1,7 @@
 """make_answers: the page's actions, put together for a studio, and their routes: a POST for each.
 
-FastAPI checks the arguments of an action by its signature before it is called; `calls.py` refuses
-what is too large before. An action that yields updates is answered with a stream of events.
+FastAPI checks the arguments by the action's signature. An action that yields updates is answered
+with a stream of events.
 """
 
 import inspect

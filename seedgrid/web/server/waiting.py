@@ -111,7 +111,7 @@ async def steps_of(
     watch.when_stopped(future.cancel)
     last: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
-    # The caller reads the error from `future`; asyncio would log that nobody read this one.
+    # The caller reads the error from `future`; otherwise asyncio would log it.
     waited.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         while not waited.done():
@@ -127,8 +127,7 @@ async def steps_of(
 class FileWorkBounds:
     """Bounds of strangers' work with files; None bounds nothing, as on one's own machine."""
 
-    # How many tasks one address may have at once; `together`, all of them
-    address: int | None = None
+    address: int | None = None  # How many tasks an address may have; `together`, all
     together: int | None = None
     window_s: float | None = None  # How many seconds of work one address may have in ten minutes
     download_bytes: float | None = None  # The size of the pictures in one download
@@ -136,10 +135,7 @@ class FileWorkBounds:
 
 
 class FileWork:
-    """Reads, packs or draws files on few threads of its own; for one event loop.
-
-    So no thread is missing where clicks are answered, and each address gets a share.
-    """
+    """Works with files on a few threads of its own, shared by addresses; for one event loop."""
 
     def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
@@ -177,11 +173,7 @@ class FileWork:
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
-        """Count a task while it lasts.
-
-        Raises:
-            RunError: `files_spent`, `files_busy_here` or `files_busy`.
-        """
+        """Count a task while it lasts; raise `files_spent`, `files_busy_here` or `files_busy`."""
         bounds, end_s = self.bounds, time.monotonic() - WINDOW_S
         while self._done and self._done[0][0] < end_s:
             self._done.popleft()

@@ -1,7 +1,6 @@
 """Who sends a request: the visitor, by a cookie that no script reads, and the network address.
 
-A browser that keeps no cookie, as in another site's frame, sends an id of its own: in a header, and
-in the addresses of pictures and downloads.
+A browser without cookies (another site's frame) sends an id in a header and in addresses of files.
 """
 
 import ipaddress
@@ -69,12 +68,10 @@ async def _language(asks: Asks) -> str:
     return asks.language
 
 
-Kept = Annotated[object, Depends(_stands)]
-"""The page state that the browser sends (`state` of the body), with the sender as its visitor."""
+Kept = Annotated[object, Depends(_stands)]  # The sent page state, with its sender as visitor
 Address = Annotated[str, Depends(_address)]
 Language = Annotated[str, Depends(_language)]
-Id = Annotated[str | None, Body(alias="id", max_length=2000)]
-"""The id of a picture or a round (`id` of the body), or nothing."""
+Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
 
 
 def welcome(request: Request, answer: Response) -> None:

@@ -1,7 +1,4 @@
-"""PageState, where one browser is in the tree of choices, and PageUpdate, what changes on its page.
-
-The state lives in that browser as ids, and is checked like anything from outside.
-"""
+"""PageState, a browser's untrusted place in the tree of choices, and PageUpdate, what changes."""
 
 from __future__ import annotations
 
@@ -19,15 +16,14 @@ from seedgrid.core.picture import PictureId, new_id
 from seedgrid.core.recipe import Value
 from seedgrid.web.serializers.stage import Json, complain
 
-_MAX_EPOCH: Final = 2**53 - 2**20
-"""JavaScript's numbers are exact up to 2**53; real epochs are far smaller."""
+_MAX_EPOCH: Final = 2**53 - 2**20  # JavaScript's numbers are exact up to 2**53
 
 
 class PageState(Value):
     """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
-    `visitor` names this browser to the queue; it says nothing about the person. `epoch` grows with
-    every update; the browser shows the greatest, so late news of a run overwrites nothing newer.
+    `visitor` names this browser to the queue. `epoch` grows with every update; the browser shows
+    the greatest, so late news overwrites nothing newer.
     """
 
     visitor: PictureId
@@ -55,10 +51,7 @@ class _Epochs:
         self._last = 0
 
     def after(self, epoch: int) -> int:
-        """Return a number above `epoch` and above all that this process gave before.
-
-        It follows the clock, so that pages left open are valid after the program's next start.
-        """
+        """Return a number above all before; it follows the clock, so it grows over restarts."""
         with self._guard:
             self._last = max(self._last + 1, time.time_ns() // 1_000_000)
             return max(self._last, epoch + 1)
@@ -85,10 +78,8 @@ def read_page_state(kept: object) -> PageState:
 class PageUpdate:
     """The parts of the page that change; None leaves a part as it is."""
 
-    # The new page state, for callers in this process; the browser gets it as `place`
-    state: PageState | None = None
-    # Whether addresses must name the visitor, since the browser keeps no cookie
-    keyed: bool | None = None
+    state: PageState | None = None  # For callers in this process; the browser gets `place`
+    keyed: bool | None = None  # Whether addresses must name the visitor: no cookie is kept
     offer: Json | None = None  # The options of the settings with a model
     place: Json | None = None
     fields: Json | None = None  # Values for the fields, by name, of a dropped picture or a link
@@ -100,8 +91,7 @@ class PageUpdate:
     library: Json | None = None
     verdict: Json | None = None
     portable: Json | None = None
-    # The answer to a live request, by its number; or how long four pictures take
-    live: Json | None = None
+    live: Json | None = None  # A live answer by its number, or how long four pictures take
     queue: list[Json] | None = None  # The visitor's other runs
 
     def parts(self) -> dict[str, Any]:

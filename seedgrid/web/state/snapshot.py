@@ -1,9 +1,6 @@
-"""Snapshot: one page at one moment, a read-only view that makes the parts of the page.
+"""Snapshot: a read-only view of one page at one moment, which makes the parts of the page.
 
-    snapshot = Snapshots(studio, libraries).of(page_state)
-    update = snapshot.show()
-
-The work is read from the library once, when it is first needed.
+update = Snapshots(studio, libraries).of(page_state).show()
 """
 
 from __future__ import annotations
@@ -49,10 +46,7 @@ class Snapshots:
 
 
 class Snapshot:
-    """A page at one moment. For one request, on one thread.
-
-    `run` is the last run that was started here; None if forgotten, or another visitor's.
-    """
+    """A page at one moment, for one request and thread; `run` is its last one, if not forgotten."""
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
         self.state = state
@@ -62,7 +56,7 @@ class Snapshot:
         self._read: tuple[Entry, ...] | None = None
         run = studio.engine.run(state.run) if state.run else None
         self.run = run if run is not None and run.owner == state.visitor else None
-        # Read before the library: if the run is done, the library has all its pictures.
+        # Read before the library, which then has all pictures of a finished run.
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
@@ -128,11 +122,7 @@ class Snapshot:
         return path[-1].parent_id if path else None
 
     def picked(self) -> Entry | None:
-        """Return the picked picture.
-
-        Raises:
-            InputError: `picture_unknown`: it was deleted for good.
-        """
+        """Return the picked picture; raise `picture_unknown` if it was deleted for good."""
         if self.state.picked is None:
             return None
         of_work = next((each for each in self.entries if each.id == self.state.picked), None)

@@ -83,10 +83,7 @@ def opening_files() -> tuple[Path, ...]:
 
 
 def opening_cells(studio: Studio) -> list[dict[str, Any]]:
-    """Return the opening pictures, for the page before the first grid; none with another model.
-
-    They ship with their recipes; a click takes them into the visitor's library.
-    """
+    """Return the opening pictures, if the model is bundled; a click takes them into the library."""
     records = _records()
     try:
         model = studio.card().ref

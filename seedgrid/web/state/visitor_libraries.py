@@ -1,8 +1,4 @@
-"""Which library a visitor has: the one of this machine, or on a public page one of their own.
-
-A visitor's own library is made with their first picture and deleted when they have been away for a
-while. Published pictures contain ids, so an id is looked up in the visitor's own library alone.
-"""
+"""Which library a visitor has: the one of this machine, or on a public page one of their own."""
 
 from __future__ import annotations
 
@@ -59,27 +55,18 @@ class _Visit:
         self.owner.admit(self)
 
     def added(self, _picture_ids: Sequence[str], num_bytes: int) -> None:
-        """Count new files."""
         self.owner.note(self, num_bytes)
 
     def deleted(self, _picture_ids: Sequence[str]) -> None:
-        """Count the remaining files."""
         self.num_bytes = sum(size_of(self.folder / name) for name in ("objects", "starts"))
 
 
 class VisitorLibraries:
-    """A library for each visitor, in a folder of its own, deleted when they stay away.
+    """A library for each visitor, in a subfolder of `folder`, deleted after `away_s` seconds away.
 
-    Where they are too many or too large together, the one that was used least recently is deleted;
-    a new one is refused when all were used within half an hour. A visitor has at most an equal
-    share of the room, or what is left of it; all ids of an address count as one visitor.
-
-    Args:
-        folder: Holds the libraries.
-        away_s: How long a visitor may be away.
-        max_visitors: How many may have pictures at once; None is any number.
-        max_bytes: How large all their pictures may be together; None is any size.
-        clock: Seconds.
+    Above `max_visitors` libraries or `max_bytes` together (None is no limit) the least recently
+    used one is deleted; a new one is refused when all were used within half an hour. A visitor has
+    at most an equal share of the room, or the rest of it; ids of an address count as one visitor.
     """
 
     def __init__(
@@ -129,11 +116,7 @@ class VisitorLibraries:
                 self._delete(visit)
 
     def admit(self, visit: _Visit) -> None:
-        """Make room for a visitor's pictures, or refuse them.
-
-        Raises:
-            LibraryError: `visitors_full` or `visitor_share`.
-        """
+        """Make room for a visitor's pictures; raise `visitors_full` or `visitor_share`."""
         with self._lock:
             self._check_share(visit)
             while self._is_full(visit):
@@ -158,7 +141,7 @@ class VisitorLibraries:
         for each in self._visits.values():
             sizes[each.address or each.name] += each.num_bytes
         own = sizes[visit.address or visit.name]
-        # One more than there are, so that a single visitor leaves half of it to the next.
+        # One more than there are: a single visitor leaves half of it to the next.
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
@@ -186,10 +169,7 @@ Libraries = OneLibrary | VisitorLibraries
 
 
 def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-    """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone.
-
-    Others that are in the trash or lost are left out.
-    """
+    """Return a picture's `"round"` or `"work"` without lost or trashed ones, or the `"picture"`."""
     try:
         entry = library.get(picture_id)
     except InputError:
