@@ -34,9 +34,9 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on st
 
 
 def with_fields(*names: str) -> Callable[[Command], Command]:
-    """Give a command options for fields of `OPTIONS`, by default all, before its own.
+    """Give a command an option for each field of `OPTIONS`, or for the named ones, before its own.
 
-    It gets their values by name, as `**settings`.
+    The command gets their values by name, as `**settings`.
     """
     rows = [row for row in OPTIONS if not names or row.name in names]
 
@@ -77,7 +77,7 @@ def make_placement(settings: Mapping[str, Any]) -> Placement:
     return Placement(previews=False, **read_fields(rows, settings))
 
 
-_FLAGS: Final = {"dtype": ["--dtype", "--quantize"]}  # A number format makes a model smaller
+_FLAGS: Final = {"dtype": ["--dtype", "--quantize"]}  # Options with two names
 
 
 def _parameter(row: Field) -> inspect.Parameter:

@@ -24,7 +24,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.text import json_text, one_line
 from seedgrid.engine import Run
 
-_STEERED: Final = ("held_steps", "mask", "spread")  # In a line of JSON only where set
+_STEERED: Final = ("held_steps", "mask", "spread")  # Left out of JSON where they are not set
 
 
 def say(text: str) -> None:
@@ -81,7 +81,7 @@ def _write(text: str) -> None:
 
 
 class ProgressLine:
-    """A progress line, silent without a terminal; `total` is None while it is not known."""
+    """A progress line; silent if there is no terminal. `total` is None while it is unknown."""
 
     def __init__(self, what: str, total: int | None = None, *, in_bytes: bool = False) -> None:
         columns: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TimeElapsedColumn())

@@ -18,7 +18,7 @@ from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 
-_LOCKS: Final = {  # What a line of JSON says of the lock, by the notice that there is
+_LOCKS: Final = {  # What a line of JSON says of the lock, by the code of its notice
     "": "tested here",
     "lock_untested": "not tested here",
     "lock_leaks": "leaks here",

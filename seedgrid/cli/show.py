@@ -192,7 +192,7 @@ def probe(json: options.Json = False, **settings: options.Value) -> None:
 
 
 def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path, Entry | None]]:
-    """Yield the files of a name, without contact sheets, each with its picture for an id.
+    """Yield the files that a name means, and the picture if the name is an id; no contact sheets.
 
     A missing file gets a verdict of its own if several names were given.
     """

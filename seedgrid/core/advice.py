@@ -1,6 +1,7 @@
 """Advice: notices about a request before it is painted. It refuses nothing.
 
-Unknown words, unusual sizes, settings without effect, by field; alike on page and command line.
+It tells of unknown words, unusual sizes and settings without effect, each at its field. Page and
+command line show the same notices.
 
     advise(Request(prompt="a spaceship"), card)
 """
@@ -23,7 +24,7 @@ CODES: Final = frozenset(  # The codes of all advice
 
 _SUBJECTS: Final = "subjects"
 _NAMED: Final = 10
-_FAR: Final = (0.7, 1.6)  # Mean side to the model's own; beyond it pictures repeat or fall apart
+_FAR: Final = (0.7, 1.6)  # Ratio of the mean side to the model's; outside, pictures repeat or break
 _LONG: Final = 2.5  # Times as long as wide
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")
 """Brackets, and numbers that close them."""

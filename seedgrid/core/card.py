@@ -29,7 +29,7 @@ class ModelCard:
     latent: tuple[int, int] = (4, 8)  # Channels; how many pixels wide one latent pixel is
     num_inference_steps: int = 25
     max_steps: int = MAX_STEPS  # The most steps that the model's noise schedule allows
-    fewest_steps: Mapping[str, int] = field(default_factory=dict)  # By scheduler, if above 1
+    fewest_steps: Mapping[str, int] = field(default_factory=dict)  # By scheduler; left out if 1
     guidance_scale: float = 7.5
     scheduler: str
     schedulers: tuple[str, ...]  # The names on offer with this model, the model's own first
@@ -39,7 +39,7 @@ class ModelCard:
     enlarges: bool = True  # Whether its image-to-image finals are better than a plain enlargement
     upscaler: str = ""  # The name of the network made for its pictures; empty if there is none
     has_start: bool = False  # Whether it has image-to-image: a picture can begin from another one
-    strength_shortens: bool = True  # Image-to-image runs only the strength's share; LCM all
+    strength_shortens: bool = True  # Whether it runs only the strength's share of the steps
     has_weights: bool = False  # Whether words can be weighed, as in `(red:1.3)`
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # Words that it knows, by kind
     vocabulary: Vocabulary | None = None  # All words that it declares to know, if any
@@ -59,7 +59,7 @@ class ModelCard:
     def offers(self) -> tuple[str, ...]:
         """Suffixes for one round after another, the best first: its own, then the guide's.
 
-        Of its details, those of several words come first: a bare colour says little at the end.
+        Details of several words (`at sunset`) come before single ones, which say little alone.
         """
         words = self.hints.get("modifiers", ()) + tuple(
             sorted(self.hints.get("attributes", ()), key=lambda word: " " not in word)
@@ -115,7 +115,7 @@ class Vocabulary:
         return re.sub(r" ([,.;:!?])", r"\1", " ".join(found.split()))
 
     def _translated(self, word: str) -> str:
-        """Return a word with its names replaced; Korean with an unknown part stays unchanged."""
+        """Replace the names in a word; a Korean word with an unknown part stays unchanged."""
         is_korean = any("\uac00" <= letter <= "\ud7a3" for letter in word)
         pieces: list[str] = []
         at = 0

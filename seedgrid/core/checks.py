@@ -1,6 +1,6 @@
 """Checks of settings: texts become values, values are checked against the model's card.
 
-Every function raises an `InputError` at its field; fields.py says which belongs to which setting.
+Each function raises an `InputError` at its field; fields.py says which one checks which setting.
 
     >>> parse_size("512x768")
     (512, 768)
@@ -211,7 +211,7 @@ _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
 
 def read_mix(text: str) -> tuple[NoiseShare, ...]:
-    """Read `SEED:WEIGHT` by commas, mixed in this order, none if blank; raise `mix_text`."""
+    """Read `SEED:WEIGHT, …`, mixed in this order; blank is no mix; raise `mix_text`."""
     parts = text.replace(" ", "").split(",") if text.strip() else []
     if len(text) > MAX_CHARACTERS or len(parts) > MAX_SHARES:
         raise _refused(text)

@@ -10,8 +10,8 @@
     └── LibraryError     the library's folder or database refuses
 
 An error is a code and its data; `locales/` has its sentence in each language, with the problem, the
-value and the remedy. Command line and Python use English. A `Notice` has the same form, but is
-information.
+value and the remedy. Command line and Python use English. A `Notice` has the same form, but is no
+error.
 
     raise InputError("seed_range", field="seeds", value=-1)
 """
@@ -23,7 +23,7 @@ from typing import ClassVar, Final
 from seedgrid.core.text import one_line
 from seedgrid.locales import english
 
-MAX_VALUE_CHARACTERS: Final = 2000  # Of one inserted text, which may come from a stranger's file
+MAX_VALUE_CHARACTERS: Final = 2000  # Of a text in a sentence; it may come from a stranger's file
 
 _ENDS: Final = " .。"
 
@@ -31,7 +31,7 @@ MESSAGES: Final = english().errors  # `errors` in `locales/en.json`
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
-    """Return a sentence's values: cut, without control characters or a reason's last full stop."""
+    """Return a sentence's values, cut, without control characters or a final full stop."""
     plain = {
         name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
         if isinstance(value, str | PurePath | BaseException)
@@ -131,14 +131,14 @@ _MEMORY_SENTENCES: Final = (
     "not enough memory",
     "out of memory",
     "can't start new thread",
-)  # Of torch's allocators, of readers that map files, of Python's threads
+)  # From torch's allocators, from readers that map files, and from Python's threads
 
 _ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
-"""oneDNN's for refused memory; it names a "primitive descriptor" for what it does not support."""
+"""oneDNN's messages when memory is refused; unsupported work names a "primitive descriptor"."""
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Tell whether an error, or one chained to it, means that memory was full, in any library."""
+    """Tell whether an error, or one chained to it, of any library, means that memory was full."""
     met: BaseException | None = error
     while met is not None:
         sentence = str(met).strip()

@@ -49,7 +49,7 @@ class Step:
     number: int  # From 1 to `total`
     total: int
     left_s: float | None = None  # Until the run ends; None before two steps are done
-    previews: tuple[Pixels, ...] = field(default=(), repr=False)  # A small RGB a cell, or none
+    previews: tuple[Pixels, ...] = field(default=(), repr=False)  # RGB, one a cell
     tile: int = 0  # After the last step, when decoding in tiles: the current tile, from 1
     num_tiles: int = 0  # Number of tiles; 0 before decoding, and without tiles
 
@@ -60,7 +60,7 @@ class Finished:
 
     cell: int
     entry: Entry
-    remembered: bool = False  # Not computed: the library had its recipe and passport
+    remembered: bool = False  # It was not computed: the library had it
 
 
 @dataclass(frozen=True, kw_only=True)

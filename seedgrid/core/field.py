@@ -34,34 +34,34 @@ class Field:
 
     name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
-    # Part of the picture (`"recipe"`), of where it is computed, or of the request alone (`"run"`).
+    # `"recipe"`: part of what the picture is; `"placement"`: of where it is computed; `"run"`: else
     belongs: Literal["recipe", "placement", "run"] = "recipe"
-    fills: tuple[str, ...] = ()  # Attributes that it sets; by default where it is declared
+    fills: tuple[str, ...] = ()  # Attributes that it sets; by default its own
     # What the command line reads; bool is a switch. By default that of the attribute.
     value_type: type[str | int | float | bool] = str
     # On the command line and, of texts, on the page; None leaves it to the model's card
     default: str | bool | None = None
     low: float = 0  # The least that a number may be
     high: float = math.inf  # The most
-    read: Callable[[str], Any] | None = None  # From the typed text; by default by its type
-    write: Callable[[Any], str] | None = None  # Into a text for `read`; by default by its type
-    reads_blank: bool = False  # Whether a blank text is a value and does not leave it open
-    # Turns a request's value, perhaps None, into a recipe's or refuses it; None: not in recipes
+    read: Callable[[str], Any] | None = None  # Reads the typed text; by default by type
+    write: Callable[[Any], str] | None = None  # Writes what `read` reads; by default by type
+    reads_blank: bool = False  # Whether a blank text is a value; else it leaves the setting open
+    # Makes a recipe's value of a request's, which may be None, or refuses it; else no recipe has it
     check: Callable[[Any, ModelCard], Any] | None = None
     # The entries of a list with a model; None where the machine decides (model, device)
     choices: Callable[[ModelCard], Sequence[str]] | None = None
     has_auto: bool = False  # Whether a list begins with "auto", which names what the model uses
-    widget: Widget | None = None  # On the page, if any; `"bar"` is beside Generate
+    widget: Widget | None = None  # The control on the page; `"bar"` is beside Generate
     row: str = ""  # Settings of one row stand side by side on the page
     is_expert: bool = False  # Whether the page folds it away
-    bits: Effect | None = None  # Of another value, where `belongs` does not decide it; see `effect`
+    bits: Effect | None = None  # See `effect`; None where `belongs` decides it
     help: str = ""  # Its text in `--help`; empty when it is no option
     metavar: str | None = None  # The name of its value in `--help`
-    in_link: bool = True  # Of a recipe's: links hold it, links and dropped pictures set it
-    imported: bool = False  # Other tools' pictures have it: `ForeignSettings`
+    in_link: bool = True  # Whether links hold it, and links and dropped pictures fill it in
+    imported: bool = False  # Whether it is a number in other tools' pictures: `ForeignSettings`
     # The form of its value in a variation, as in `steps 8`; None if a variation cannot set it
     varies: re.Pattern[str] | None = None
-    decides_noise: bool = False  # It changes the noise, so a variation cannot set it
+    decides_noise: bool = False  # Whether it changes the noise, so that a variation cannot set it
 
     @property
     def id(self) -> str:
@@ -74,7 +74,7 @@ class Field:
         return self.bits or _EFFECTS[self.belongs]
 
     def value(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Return the value of what was typed or switched, None if open; raise InputError."""
+        """Return the value of what was typed or switched; None if it is open; raise InputError."""
         if isinstance(typed, str):
             return self.parse(typed) if self.reads_blank or typed.strip() else None
         return None if typed is False else typed

@@ -283,7 +283,7 @@ class Request:
     ] = None
 
 
-_NO_PART_OF_A_REQUEST: Final = {  # By the field that each follows on the page
+_NO_PART_OF_A_REQUEST: Final = {  # By the field that comes before it on the page
     "weights": Field("more_prompts", belongs="run", widget="lines", is_expert=True),
     "model": Field(
         "device",
@@ -326,7 +326,7 @@ IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link and row.belongs == 
 
 
 def read_fields(rows: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed attributes of a request or placement; raise at the first wrong field."""
+    """Return the attributes that were typed; raise InputError at the first wrong field."""
     filled: dict[str, Any] = {}
     for row in rows:
         filled |= row.filled(row.value(typed.get(row.name)))

@@ -1,7 +1,7 @@
 """The large final of a picture: enlarged, and painted over a little on its own seed and words.
 
 The picture's own pixels are the start of a larger recipe, so a final is a recipe like any other.
-Its batch is one: four would take four times the memory, and different strengths share no batch.
+It is painted alone: four would take four times the memory, and strengths cannot share a batch.
 
     finals(picked.recipe, card, start=picked.pixels_sha256, scale=2)
 """

@@ -1,4 +1,4 @@
-"""Pictures: `Picture` is in memory, `Entry` safe in the library; no files (png.py), no database."""
+"""Pictures: a `Picture` is in memory, an `Entry` is safe in the library, with its tags."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Entry:
 
     @property
     def checked(self) -> bool:
-        """Whether it was painted or verified bit for bit here; only then it is reused."""
+        """Whether it was painted here, or verified here bit for bit; only then is it reused."""
         return self.origin in OURS
 
     @property

@@ -1,4 +1,4 @@
-"""Plan: unchanged recipes become jobs with a place in the tree: a new work, or below a parent."""
+"""Plan: recipes become jobs, each with its place in the tree of choices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,8 +51,8 @@ def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ..
 def describe_change(before: Recipe, after: Recipe) -> str:
     """Say in words what a variation changed: the words, the noise, then the settings.
 
-    The suffix (`", artsy"`), or the whole prompt if it does not begin with the parent's; of a final
-    `"512x512, strength 0.3"` or its network; `"10% of seed 7"`; `"guidance 3"`; empty for nothing.
+    It is the suffix (`", artsy"`), or the whole prompt if that does not begin with the parent's;
+    `"512x512, strength 0.3"` or the network of a final; `"10% of seed 7"`; `"guidance 3"`; or "".
     """
     if after.start and after.start != before.start:
         how = after.upscaler.id if after.upscaler else f"strength {after.strength:g}"

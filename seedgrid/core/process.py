@@ -85,7 +85,7 @@ def interrupt() -> None:
 def leave(code: int) -> NoReturn:
     """Call what was registered with `atexit`, and end the process.
 
-    `sys.exit` takes modules apart, which crashes while a background thread is in a step.
+    `sys.exit` would take modules apart while a background thread is in a step, and crash.
     """
     run_all = getattr(atexit, "_run_exitfuncs", None)  # Private; nothing public does it.
     if run_all is None:
@@ -119,7 +119,7 @@ def set_up_logging() -> None:
 def trim_heap() -> None:
     """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
-    By itself that gives back only the end: one small block behind a picture keeps hundreds of MB.
+    By itself it gives back only the end of the heap: one small block there keeps hundreds of MB.
     """
     if sys.platform.startswith("linux"):
         malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

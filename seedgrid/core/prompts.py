@@ -76,7 +76,7 @@ class Piece:
 
 
 def compare_words(before: str, after: str) -> tuple[Piece, ...]:
-    """Return the pieces in reading order, with words that were added or removed.
+    """Compare two prompts: return their pieces in reading order, same, added or removed.
 
     Joining all but the removed ones gives `after`, all but the added ones `before`.
     """
@@ -104,7 +104,7 @@ def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
 
 
 def _tokens(text: str) -> list[str]:
-    """Split into words with the space before them, and single characters (Chinese, Japanese)."""
+    """Split into words with the space before them; Chinese and Japanese into single characters."""
     return re.findall(r"\s*(?:[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\s])|\s+$", text)
 
 
@@ -133,8 +133,8 @@ def open_lists(
 ) -> tuple[str, ...]:
     """Return the texts with each line of the lists that a text names: `a __coat__ fox`.
 
-    `lines_of` takes a name: letters, digits, `-` and `_`, at most 64. Choices in braces are left
-    for `alternatives`. Raise `pictures_count` above 256, or as `lines_of`.
+    `lines_of` gives the lines of a name (letters, digits, `-` and `_`, at most 64). Choices in
+    braces are left for `alternatives`. Raise `pictures_count` above 256, or as `lines_of`.
     """
     parts = _LIST.split(text)  # every second one is a name
     return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)], field)
@@ -192,7 +192,7 @@ def read_scale(text: str) -> float:
 
 
 def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
-    """Rescale LoRAs, all by `0.5`, one by `fox 0.5`; raise `lora_none` or `lora_scale`."""
+    """Set the scale of all LoRAs (`0.5`) or of one (`fox 0.5`); raise `lora_none`, `lora_scale`."""
     *name, number = text.replace(":", " ").split() or [""]
     scale, lora_id = read_scale(number), " ".join(name)
     if not loras or (lora_id and lora_id not in {lora.id for lora in loras}):

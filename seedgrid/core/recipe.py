@@ -36,7 +36,7 @@ MAX_SPREAD: Final = 0.5
 MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
-LockWidth = Literal[1, 2, 4, 8, 16]  # At others threads split a picture, which changes rounding
+LockWidth = Literal[1, 2, 4, 8, 16]  # Other widths are rounded differently, where threads split
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
 """The number format of the computation; with `int8-`, most weights are stored in 8 bits."""
@@ -290,7 +290,7 @@ def digest(value: BaseModel) -> str:
 
 
 def read_recipe(text: str | bytes) -> Recipe:
-    """Read JSON strictly, but whole numbers for decimal ones too; raise `recipe_invalid`."""
+    """Read a recipe from JSON, strictly; `1` is accepted for `1.0`; raise `recipe_invalid`."""
     try:
         return Recipe.model_validate_json(text)
     except ValidationError as error:

@@ -1,7 +1,7 @@
 """Requests become recipes: `resolve` completes what was typed with the model's card.
 
-A recipe leaves nothing open. Only here, for the page, the command line and Python alike, are
-defaults filled in and what was typed checked (checks.py).
+A recipe leaves nothing open. This is the one place where defaults are filled in and where what was
+typed is checked (checks.py).
 
     resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
 """
@@ -34,11 +34,11 @@ SUBTLE: Final = 0.1  # Weight of the other seed's noise in a subtle variation, o
 
 STRONG: Final = 0.4  # The same in a strong variation: about half as far as another seed's picture
 
-_OTHER_FORM: Final = {"model", "start", "strength"}  # They have another form in a request
+_OTHER_FORM: Final = {"model", "start", "strength"}  # Of another form in requests
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
-    """Turn a request into a complete recipe for each seed; raise at the first wrong field."""
+    """Turn a request into a recipe for each seed; raise InputError at the first wrong field."""
     settings = {
         name: value
         for row in FIELDS

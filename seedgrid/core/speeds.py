@@ -1,6 +1,6 @@
 """Estimated painting times: moving averages over painted batches and loaded models.
 
-A new size takes the nearest size of the same model, else another model, else a guess.
+For a size that was not painted yet, the nearest size of the model is used, else another model.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def num_steps_run(recipe: Recipe) -> int:
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return pixels times the steps that are run; skipped ones would teach a wrong speed."""
+    """Return pixels times steps that are run; skipped steps would teach a wrong speed."""
     return recipe.width * recipe.height * num_steps_run(recipe)
 
 
@@ -84,7 +84,7 @@ class Speeds:
         self._last = _loaded(recipe)
 
     def estimate_s(self, recipes: Iterable[Recipe]) -> float:
-        """Return the seconds that these recipes take in locked batches, with loading."""
+        """Return how many seconds pictures of these recipes take, with loading the models."""
         counts: dict[str, tuple[Recipe, int]] = {}
         for recipe in recipes:
             key = recipe.batch_key

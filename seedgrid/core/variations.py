@@ -142,10 +142,10 @@ def refine(
 ) -> tuple[Recipe, ...]:
     """Vary a recipe line by line and keep everything else, its seed above all.
 
-    Each text that is not blank gives a recipe; its words are appended to `prompt`, by default the
+    Each text that is not blank makes one recipe; its words are appended to `prompt`, by default the
     parent's. `card_of` is called only for lines with settings; the model's `vocabulary` translates
     words of other languages. `hold` is the share of the first steps that are the parent's, unless a
-    line says another. Only `region`, by default all, is painted.
+    line says another. Only `region` is painted, by default all of the picture.
 
     Raise `variations_empty`, or for a wrong prompt, value or model.
 

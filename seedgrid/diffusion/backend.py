@@ -92,7 +92,7 @@ class Backend(Protocol):
     """Something that paints recipes. All but `card` is called from one thread only."""
 
     def card(self, model: str | None) -> ModelCard:
-        """Find a model, unloaded, and say what it can do; ModelError: missing, damaged, unsafe."""
+        """Say what a model can do, without loading it; raise ModelError for a bad one."""
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None

@@ -33,7 +33,7 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
-    """Move a pipeline to its device, with memory layout, offloading; raise `offload_needs_gpu`."""
+    """Move a pipeline to its device, laid out and offloaded; raise `offload_needs_gpu`."""
     if placement.channels_last:
         for name in ("unet", "vae"):
             if (part := getattr(pipeline, name, None)) is not None:

@@ -130,7 +130,7 @@ class TinyDecoders:
 
     @contextmanager
     def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Decode by it in the VAE's number format; raise `model_not_downloaded`/`model_damaged`."""
+        """Decode by it, in the VAE's format; raise `model_not_downloaded` or `model_damaged`."""
         key = name, pipeline.vae.dtype, device
         if key not in self._loaded:
             self._loaded[key] = _load_tiny(name, pipeline.vae.dtype).to(device)

@@ -27,7 +27,7 @@ BETWEEN: Final = "between the parts"
 _DECODER: Final = "decoder"
 _NOT_ROWS: Final = ("_ids", "_mask")  # Ends of arguments' names: positions, masks
 
-_HUGE_POWER: Final = 0.4  # A format's largest number to it: squares, and sums of those, are finite
+_HUGE_POWER: Final = 0.4  # Power of a format's largest number: sums of its squares are finite
 _LOUDER: Final = 1.0625
 
 

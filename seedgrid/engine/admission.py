@@ -14,7 +14,7 @@ class Bounds:
 
     queue_s: float | None = None  # Of everything that waits or runs
     run_s: float | None = None  # Of one request
-    runs_per_address: int | None = None  # Waiting or running, of all its visitors
+    runs_per_address: int | None = None  # Waiting or running, of all visitors there
 
 
 UNBOUNDED: Final = Bounds()
@@ -45,7 +45,7 @@ def admit(
     runs_per_owner: int,
     bounds: Bounds,
 ) -> None:
-    """Refuse a request of `new_s` seconds beside `active`, the others and their seconds left.
+    """Refuse a request of `new_s` seconds that is too much beside `active`, with seconds left.
 
     Raises:
         InputError: `run_long`: it is too much at any time.

@@ -20,7 +20,7 @@ from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Asker
 from seedgrid.engine.batches import LIVE, Batches
 
-_CHECK_S: Final = 0.5  # How often a waiting painter looks for work only it may take, or its end
+_CHECK_S: Final = 0.5  # How often a waiting painter looks again
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

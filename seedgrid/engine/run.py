@@ -1,6 +1,6 @@
 """Run: the jobs of one click, what has happened to them so far, and the way to stop them.
 
-Watchers on any threads follow it at their own pace; it goes on without them, or any painter.
+Any number of watchers, on any threads, may follow a run at their own pace.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Run:
             return tuple(event for _, event in new), self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
-        """Wait and return the pictures by cell; raise what failed, `RunCancelled`, TimeoutError."""
+        """Wait and return the pictures by cell; raise its error, `RunCancelled` or TimeoutError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
@@ -233,7 +233,7 @@ class Run:
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
     def given(self) -> tuple[Entry, ...]:
-        """Return the pictures of an ended run; raise as `result` if none, or if it broke off."""
+        """Return an ended run's pictures; raise as `result` if there is none or it broke off."""
         settled = len(self.finished) + len(self.missed)
         if not self.finished or settled < len(self.jobs):
             return self.result()

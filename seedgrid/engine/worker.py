@@ -65,8 +65,9 @@ class Shared:
 class Worker:
     """One painter and its thread, which alone calls `backend`, and closes it at the end.
 
-    `on_lost` is called if it gave no sign of life for too long, or its thread died; `name` is among
-    several. `gone` is set when the thread has ended; set `is_over` to end it after its `work`.
+    `on_lost` is called if it gave no sign of life for too long, or its thread died; `name` is its
+    own among several. `gone` is set when the thread has ended; set `is_over` to end it after its
+    `work`.
     """
 
     def __init__(

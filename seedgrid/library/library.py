@@ -183,7 +183,7 @@ class Library(Searches):
         return self._change(picture_ids, lambda entry: replace(entry, trashed=False))
 
     def empty_trash(self) -> int:
-        """Delete all in the trash, files and rows; return the number. What fails is still there."""
+        """Delete the pictures in the trash, files and rows; return how many. Others stay there."""
         with self._database.writes() as connection:
             statement = "SELECT picture_id, file_sha256 FROM pictures WHERE trashed = 1"
             rows = connection.execute(statement).fetchall()

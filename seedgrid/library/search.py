@@ -116,7 +116,7 @@ class Searches:
     def find(self, text: str) -> Entry:
         """Return the picture of an id or a recipe's id, or of its first digits, at least 4.
 
-        Of several pictures of one recipe the newest. Raise `picture_unknown` or
+        Of several pictures of one recipe it is the newest. Raise `picture_unknown` or
         `picture_ambiguous`.
         """
         digits = text.strip().lower()
@@ -136,7 +136,7 @@ class Searches:
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return each recipe's newest picture under a passport, with its file checked.
 
-        Only those painted or verified here: an imported file can claim any pixels.
+        Only pictures painted or verified here count: an imported file can claim any pixels.
         """
         condition = (
             "passport_id = :passport AND trashed = 0 "

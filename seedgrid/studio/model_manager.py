@@ -1,4 +1,6 @@
-"""The models, LoRAs and networks on this machine or to download; in public only those offered.
+"""The models, LoRAs and networks on this machine or to download.
+
+A public page shows only those that it offers, and refuses changes: `download_forbidden`.
 
 for managed in studio.model_manager.items():
     print(managed.item.id, managed.fits)
@@ -80,12 +82,12 @@ class ModelManager:
         return tuple(loras)
 
     def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
-        """Return the networks' names, that of `card` first; in public only those offered."""
+        """Return the networks' names, that of `card` first; on a public page only those offered."""
         own = (card.upscaler,) if card and card.upscaler else ()
         return tuple(dict.fromkeys((*own, *known_upscalers())))
 
     def take_upscaler(self, named: str) -> Upscaler:
-        """Return a network by its name or file (then remembered); raise if missing or none."""
+        """Return a network by its name or file; raise if it is missing or is no network."""
         return UPSCALERS.take(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
     def first(self) -> tuple[FirstModel, ...]:
@@ -112,18 +114,18 @@ class ModelManager:
         return name if name and decoder_folder(name) else ""
 
     def download(self, hub_id: str) -> Progress:
-        """Start or resume a download; raise `model_name`, in public `download_forbidden`."""
+        """Start or resume a download; raise `model_name` or `download_forbidden`."""
         if not _may_download(hub_id):
             raise ModelError("download_forbidden", value=hub_id[:80])
         return self.downloads.start(hub_id)
 
     def discard(self, hub_id: str) -> None:
-        """Delete an interrupted download; raise `download_busy`, in public `download_forbidden`."""
+        """Delete an interrupted download; raise `download_busy` or `download_forbidden`."""
         _at_home(hub_id)
         self.downloads.discard(hub_id)
 
     def add(self, folder: str) -> Item:
-        """Remember a model by name; raise if none or damaged, in public `download_forbidden`."""
+        """Remember a model by name; raise for a damaged one, or `download_forbidden`."""
         _at_home(folder)
         model = registry.find(folder)
         item = catalogue.describe(model)
@@ -132,13 +134,13 @@ class ModelManager:
         return item
 
     def add_lora(self, file: str) -> LoraItem:
-        """Remember a LoRA; raise `lora_missing`, `lora_damaged`, in public `download_forbidden`."""
+        """Remember a LoRA; raise `lora_missing`, `lora_damaged` or `download_forbidden`."""
         _at_home(file)
         return describe_lora(LORAS.recorded(LORAS.take(Path(file))))
 
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:
-        """See `shelf.taking`; raise as there, in public `download_forbidden`."""
+        """See `shelf.taking`; raise as there, or `download_forbidden`."""
         _at_home(name)
         with shelf.taking(name) as path:
             yield path
@@ -146,7 +148,7 @@ class ModelManager:
     def configure(self, name: str) -> None:
         """Download the configurations that a single file lacks, and put them beside it.
 
-        Raise `model_missing`, `model_unrecognised`, `download_…`, in public `download_forbidden`.
+        Raise `model_missing`, `model_unrecognised` or `download_…`.
         """
         _at_home(name)
         model = registry.find(name)

@@ -96,7 +96,7 @@ def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
 
 
 def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
-    """Keep any picture as a start and return its digest; raise if it is none or cannot be kept."""
+    """Keep a picture as a start and return its digest; raise if it cannot be read or kept."""
     if isinstance(picture, str) and starts.place_of(picture) is not None:
         return picture
     if isinstance(picture, str | Path) and not is_id(picture):

@@ -73,7 +73,7 @@ _RUNS: Final = 1000
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
 _MOST: Final = 0.5
-_TINY_SPARES: Final = 0.6  # Of decoding time, by a tiny decoder, at least (docs/performance.md)
+_TINY_SPARES: Final = 0.6  # Share of decoding time that a tiny decoder saves
 
 
 class Studio:
@@ -551,7 +551,7 @@ class Studio:
     def _with_words(
         self, entry: Entry, library: Library | None
     ) -> tuple[Entry, tuple[Notice, ...]]:
-        """Return a picture that words made, an enlarged one's parent; raise `upscaler_words`."""
+        """Return a picture that words made, so an enlarged one's parent; raise `upscaler_words`."""
         told: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
             network = entry.recipe.upscaler.id

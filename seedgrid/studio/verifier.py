@@ -69,7 +69,7 @@ class Verifier:
     ) -> Iterator[Verdict]:
         """Verify PNG files, in shared batches where possible, the quickest first.
 
-        A file that cannot be read or has no recipe is `impossible`; none waits for one of an hour.
+        A file that cannot be read or has no recipe is `impossible`.
         """
         from seedgrid.verify.claim import pixel_steps_of
         from seedgrid.verify.verifying import batches, read_claims

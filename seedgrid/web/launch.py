@@ -262,7 +262,7 @@ def _make_studio(
 
 
 def _make_site(host: str | None = None, language: str | None = None) -> Site:
-    """Set Gradio's upload folder, emptied after an hour; before the server is made (read once)."""
+    """Set Gradio's upload folder before the server reads it; files stay there for an hour."""
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
         os.environ["GRADIO_TEMP_DIR"] = folder

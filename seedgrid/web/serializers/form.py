@@ -49,7 +49,7 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
     upscaler: str = ""  # The name of the network for a large final; empty for the model itself
     hold: float = 0.0  # The share of the steps that are the picture's own, in a refinement
     only: str = ""  # A mask of what may change, white on black: a PNG in base64; empty for all
-    feather: int | None = None  # Pixels inside the mask's edge that mix new and old
+    feather: int | None = None  # Over how many pixels inside the mask's edge new and old are mixed
     # Other pictures to refine in the same round, a row of variations each
     also: Annotated[tuple[PictureId, ...], Described(max_length=MAX_SEEDS_AT_ONCE)] = ()
 

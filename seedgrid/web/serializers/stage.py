@@ -53,8 +53,7 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
     """The stage while a run goes on, or after it has ended early.
 
-    `steps` has by cell the last step's `step`, `total` and `preview` (a data URI), the noise's
-    alone.
+    `steps` has by cell the `step`, `total` and `preview` (a data URI) of the last step.
     """
     finished = run.finished
     made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]

@@ -199,7 +199,7 @@ class ProgramCalls:
 
 
 class Unexpected:
-    """Logs an unexpected error in one line; Uvicorn would log unescaped parts of the request."""
+    """Logs an unexpected error in one line; Uvicorn would log parts of the request unescaped."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

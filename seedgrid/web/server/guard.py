@@ -20,7 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from seedgrid.core.variables import named_hosts
 from seedgrid.web.server.calls import AGENTS, CALLS, lies_in, route_path
 
-FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}  # Digest or random id
+FOREVER: Final = {
+    "Cache-Control": "private, max-age=31536000, immutable"
+}  # For addresses with a digest or a random id
 UNCACHED: Final = {"Cache-Control": "no-store"}
 HARMLESS: Final = {  # For files: a browser runs nothing that is in one
     "X-Content-Type-Options": "nosniff",
