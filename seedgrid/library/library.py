@@ -90,6 +90,9 @@ class Library(Searches):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Do nothing: no file stays open between two calls."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
