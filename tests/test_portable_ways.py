@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 import torch
 
 from seedgrid.portable import contraction, winograd
 from seedgrid.portable.cases import numbers
-from seedgrid.portable.contraction import TRIES, Trials
 from seedgrid.portable.grids import WeightCache, make_ready
+from seedgrid.portable.windows import Windows
 
 
 @pytest.fixture(autouse=True)
@@ -26,26 +26,6 @@ def quiet(*shape: int) -> torch.Tensor:
     return sum((numbers(*shape, seed=seed) for seed in range(7)), torch.zeros(shape))
 
 
-def convolved(
-    maps: torch.Tensor,
-    weights: torch.Tensor,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    use_winograd: bool,
-) -> torch.Tensor:
-    """Convolve in Winograd's squares, or along rows."""
-    offered: list[bool] = []
-
-    def choose(_kind: Hashable, ways: Sequence[bool]) -> bool:
-        offered.extend(ways)
-        return use_winograd
-
-    monkeypatch.setattr(contraction.TRIALS, "choose", choose)
-    result = contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
-    assert offered == [True, False]
-    return result
-
-
 @pytest.mark.parametrize("channels", [3, 96])
 def test_winograds_way_and_rows_give_the_same_bits(
     channels: int, monkeypatch: pytest.MonkeyPatch
@@ -53,28 +33,21 @@ def test_winograds_way_and_rows_give_the_same_bits(
     """Sixteen products for thirty-six, and not one bit of difference."""
     maps, weights = numbers(2, channels, 8, 6, seed=9), quiet(96, channels, 3, 3)
     assert contraction._make_kernel(weights, 1, use_winograd=True).is_transformed
-    by_winograd = convolved(maps, weights, monkeypatch, use_winograd=True)
-    assert torch.equal(convolved(maps, weights, monkeypatch, use_winograd=False), by_winograd)
+    by_way = []
+    for use_winograd in (True, False):
+        monkeypatch.setattr(winograd, "serves", lambda *_, way=use_winograd: way)
+        by_way.append(contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1))
+    assert torch.equal(*by_way)
 
 
-def test_each_way_is_tried_and_then_the_quickest_is_taken() -> None:
-    """Whatever the first use cost, when caches were cold; another kind is tried anew."""
-    took = {"near": iter([9.0, 1.0]), "far": iter([2.0, 2.0])}
-    now = 0.0
-    trials = Trials(clock=lambda: now)
-    order = []
-    for _ in range(2 * TRIES):
-        way = trials.choose("kind", ("near", "far"))
-        order.append(way)
-        with trials.timed("kind", way):
-            now += next(took[way])
-    assert order == ["near", "near", "far", "far"]
-    assert trials.choose("kind", ("near", "far")) == "near"
-    with trials.timed("kind", "near"):
-        now += 100  # A busy moment afterwards changes nothing.
-    assert trials.choose("kind", ("near", "far")) == "near"
-    assert trials.choose("kind", ("far",)) == "far"
-    assert trials.choose("another", ("far", "near")) == "far"
+def test_winograds_way_is_for_large_even_maps_of_many_channels() -> None:
+    """Small maps and few channels are as fast along rows."""
+    same = Windows(kernel=(3, 3), padding=(1, 1))
+    assert winograd.serves(torch.empty(1, 96, 64, 64), same)
+    assert winograd.serves(torch.empty(4, 96, 32, 32), same)
+    for shape in ((1, 96, 32, 32), (1, 95, 64, 64), (1, 96, 65, 64)):
+        assert not winograd.serves(torch.empty(shape), same)
+    assert not winograd.serves(torch.empty(1, 96, 64, 64), Windows(kernel=(3, 3)))
 
 
 def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:

@@ -161,6 +161,7 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
         F.conv2d(_loud(3, 8, 12, 10), numbers(6, 4, 3, 1, seed=2), groups=2, dilation=2),
         F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 1, 1, seed=2), numbers(6, seed=3)),
         F.conv1d(_loud(3, 8, 30), numbers(6, 8, 5, seed=2), padding=2),
+        F.conv2d(numbers(1, 96, 64, 64), numbers(6, 96, 3, 3, seed=2), padding=1),  # Winograd's
     ),
     "scaled_dot_product_attention": lambda: (
         F.scaled_dot_product_attention(

@@ -10,11 +10,9 @@ If both operands are activations, no weights balance them. Each is split into a 
 finer rest, on a grid of its own, and three exact products are added.
 """
 
-import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 import torch
 
@@ -36,46 +34,6 @@ from seedgrid.portable.windows import Maps, Windows, convolve
 _PIECE_BYTES: Final = 1 << 21  # Float64 rows that a thread multiplies at a time: its cache
 _MIN_PIECE_ROWS: Final = 64
 _MIN_PIECE_NUMBERS: Final = 1 << 16  # A thread looks for the largest of no fewer numbers than these
-
-TRIES: Final = 2  # Of each way; the quicker counts: the first may find caches and threads cold
-_MAX_KINDS: Final = 4096
-
-Way = TypeVar("Way", bound=Hashable)
-
-
-class Trials:
-    """Finds the quickest of several ways to the same bits while they are used.
-
-    It depends on the shape and on the processor, its caches and libraries. All give every bit
-    alike, so trials compute needed results: first uses of a kind try its ways, then the quickest is
-    taken.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
-        self._took: dict[tuple[Hashable, Hashable], list[float]] = {}
-
-    def choose(self, kind: Hashable, ways: Sequence[Way]) -> Way:
-        """Return the first way that was tried fewer than `TRIES` times, or else the quickest."""
-        if len(ways) == 1:
-            return ways[0]
-        took = {way: self._took.get((kind, way), []) for way in ways}
-        untried = (way for way in ways if len(took[way]) < TRIES)
-        return next(untried, min(ways, key=lambda way: min(took[way], default=0.0)))
-
-    @contextmanager
-    def timed(self, kind: Hashable, way: Hashable) -> Iterator[None]:
-        """Measure a way in the block, if it is still on trial."""
-        took = self._took.setdefault((kind, way), [])
-        start = self._clock()
-        yield
-        if len(took) < TRIES:
-            took.append(self._clock() - start)
-        if len(self._took) > _MAX_KINDS:
-            self._took.clear()
-
-
-TRIALS: Final = Trials()  # Of the whole process
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -172,18 +130,15 @@ def convolution(
         padding=(padding[0], padding[1]),
         dilation=(dilation[0], dilation[1]),
     )
-    kind = (weights.shape, inputs.shape, windows)
-    ways = (True, False) if groups == 1 and winograd.serves(inputs, windows) else (False,)
-    use_winograd = TRIALS.choose(kind, ways)
+    use_winograd = groups == 1 and winograd.serves(inputs, windows)
     kernel = CACHE.get(
         weights, lambda: _make_kernel(weights.detach(), groups, use_winograd), form=use_winograd
     )
     maps = _on_grids(inputs.contiguous(), kernel.balance)
-    with TRIALS.timed(kind, use_winograd):
-        matrix = _widened(kernel.matrix)
-        if kernel.is_transformed:
-            return winograd.convolve(maps, matrix, bias)
-        return convolve(maps, matrix, bias, windows)
+    matrix = _widened(kernel.matrix)
+    if kernel.is_transformed:
+        return winograd.convolve(maps, matrix, bias)
+    return convolve(maps, matrix, bias, windows)
 
 
 def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> Ready:

@@ -54,7 +54,7 @@ GOLDEN: Final[dict[str, str]] = {  # SHA-256 of what each case of cases.py gives
     "addmm": "96d1961bbb91d1795e20db34d3dc70e62b59cef081d0c6a5af37fc8341f18d33",
     "baddbmm": "a64a47f2ab278c23ff0f65cba4b4d3963f9e61dc4e56f5258df5a6de34b1b368",
     "linear": "aa17a1f370daf4c1ff5d78a2499990f3eeb90c78260cf0563de146a68a1c88ea",
-    "convolution": "3bfc6676e8a544fbbe5b4013738e5d77eb52ff35a7572c8fd69818da0611c86d",
+    "convolution": "db75aec59e170d4fe3995f85074596a821ce08aa98d6f67afad28ab299d8c48f",
     "scaled_dot_product_attention": "746495ab62ca6afe4f5d236e1f9591581aa491f44f12326a4eafd97e30e40cdd",
     "randn": "5afc891948502d7f3c6c60d9f3d20ec37243a19a781ca2bebc17be348a808304",
     "normal_": "b77d554a5e167f77e73f9b929f8abf7263550060f285a30021a8c5cfe088bb90",

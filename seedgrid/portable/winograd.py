@@ -2,7 +2,7 @@
 
 A tile of two by two results comes from four by four inputs. Inputs and weights are transformed by
 sums of whole multiples of their steps, which a bound on the weights keeps exact: the result equals
-that of other ways, which are used if it does not hold or a map has an odd size.
+that of rows of windows, which are used if it does not hold, or for small or odd maps.
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
@@ -14,6 +14,9 @@ import torch
 from seedgrid.portable.grids import Ready
 from seedgrid.portable.threads import cuts, spread
 from seedgrid.portable.windows import Maps, Tile, Windows, shifts, tiles
+
+MIN_CHANNELS: Final = 96  # With fewer channels or pixels, rows of windows are as fast or faster
+MIN_PIXELS: Final = 4096  # Of all samples together
 
 _MIN_SQUARES: Final = 128  # In a tile: weights above the cache are read once for all of them
 
@@ -39,8 +42,10 @@ def transformed_weights(ready: Ready) -> torch.Tensor | None:
 
 
 def serves(inputs: torch.Tensor, windows: Windows) -> bool:
-    """Tell whether maps of this size, of one group, can be cut into tiles."""
-    return windows == _SAME and not any(size % 2 for size in inputs.shape[2:])
+    """Tell whether this way is the faster one for maps (n, c, h, w) of one group."""
+    samples, channels, height, width = inputs.shape
+    is_large = channels >= MIN_CHANNELS and samples * height * width >= MIN_PIXELS
+    return is_large and windows == _SAME and height % 2 == width % 2 == 0
 
 
 def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
