@@ -98,7 +98,7 @@ def qwen_vae(seed: int) -> Any:
     """Make Qwen-Image's autoencoder, which is a video's; one of its latents is 4 pixels wide."""
     return seeded(
         diffusers.AutoencoderKLQwenImage(
-            base_dim=24,
+            base_dim=8,
             dim_mult=[1, 2, 4],
             num_res_blocks=1,
             temperal_downsample=[False, True],
