@@ -1,9 +1,6 @@
 """DiffusersBackend: paint one locked batch of exactly W cells.
 
 A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
-
-    backend = DiffusersBackend()
-    backend.paint(recipes, Placement(), watch)
 """
 
 from __future__ import annotations
@@ -22,17 +19,15 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
-from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import computing, current_passport
 from seedgrid.diffusion.libraries import Result, within_memory
-from seedgrid.diffusion.loading import quantiser_of
-from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, TinyDecoders
+from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
-from seedgrid.diffusion.way import Guide, Way
+from seedgrid.diffusion.way import Guide, PartWatch, Way, WayMemory, max_bytes, missing_parents
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
@@ -45,7 +40,6 @@ class DiffusersBackend:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._decoding = PairedDecoding()
-        self._tiny_decoders = TinyDecoders()
         self._ways = WayMemory()
         self._free_memory = free_memory or self.close
 
@@ -57,9 +51,8 @@ class DiffusersBackend:
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Load what the recipe needs, and return the passport it would have."""
-        return self._within_memory(
-            lambda: self._prepare(recipe, placement, watch), recipe, placement, Unwatched()
-        )
+        prepare = partial(self._prepare, recipe, placement, watch)
+        return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -72,9 +65,8 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        painted = self._within_memory(
-            lambda: self._paint(recipes, placement, watch), first, placement, watch
-        )
+        paint = partial(self._paint, recipes, placement, watch)
+        painted = self._within_memory(paint, first, placement, watch)
         return tuple(outcome for outcome, _ in painted)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -83,9 +75,8 @@ class DiffusersBackend:
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
-            report = self._within_memory(
-                lambda: self._run_probe(recipe, placement, watch), recipe, placement, watch
-            )
+            probe = partial(self._run_probe, recipe, placement, watch)
+            report = self._within_memory(probe, recipe, placement, watch)
             keep_report(recipe, passport, report)
         if replace(placement, device="auto", previews=True) == Placement():
             advise(recipe, report)
@@ -102,7 +93,6 @@ class DiffusersBackend:
         self._pipelines.clear()
         self._text_cache = TextCache()
         self._ways = WayMemory()
-        self._tiny_decoders = TinyDecoders()
         gc.collect()
         empty_cache()
 
@@ -131,7 +121,7 @@ class DiffusersBackend:
         is_followed: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Way], ...]:
-        """Paint missing parents, then a batch, and keep its ways."""
+        """Paint missing parents, then a batch, and keep its ways; `is_followed`: by children."""
         first = recipes[0]
         ways, part = self._parents_ways(recipes, placement, watch)
         most = math.inf if halt_steps or is_followed else max_bytes()
@@ -164,16 +154,17 @@ class DiffusersBackend:
             order = make_scheduler(recipes[0].scheduler, config).order
         ways, batches = missing_parents(recipes, find, order)
         steps = recipes[0].num_inference_steps * order
-        part: PartWatch | None = None
+        done = 0
         for place, (parents, halt_steps) in enumerate(batches):
             later = steps * (len(batches) - place)
-            part = PartWatch(watch, later_steps=later, halt=halt_steps * order, previous=part)
+            part = PartWatch(watch, done, later_steps=later, halt=halt_steps * order)
             painted = self._paint(parents, placement, part, is_followed=True, halt_steps=halt_steps)
+            done = part.end
             for parent, (outcome, way) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
                 ways[parent.id] = way
-        return ways, PartWatch(watch, previous=part)
+        return ways, PartWatch(watch, done)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -202,15 +193,14 @@ class DiffusersBackend:
         if recipe.is_portable:  # Shortcuts were compared with torch's own arithmetic only.
             return []
         loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
-        context = (
-            f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}|{decoder}"
-        )
-        contexts: list[CallContext] = []
-        if decoder:
-            contexts.append(partial(self._tiny_decoders.used_by, name=decoder, device=device))
-        contexts.append(partial(self._text_cache.used_by, context=context))
-        contexts.append(partial(self._decoding.used_by, context=context))
-        return contexts
+        parts = (recipe.model.weights_sha256, recipe.dtype, loras, passport.digest, decoder)
+        context = "|".join(map(str, parts))
+        tiny = partial(self._pipelines.tiny_decoder, name=decoder, device=device)
+        return [
+            *([tiny] if decoder else []),
+            partial(self._text_cache.used_by, context=context),
+            partial(self._decoding.used_by, context=context),
+        ]
 
 
 def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:

@@ -1,10 +1,7 @@
-"""Keep the pipelines that were used last on their device.
-
-loaded = PipelineCache().get(recipe, Placement())
-"""
+"""The pipelines that were used last, on their device, and what is known of their models."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +14,8 @@ from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
-from seedgrid.diffusion.devices import empty_cache, pick_device, place
 from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
-from seedgrid.diffusion.loading import read_pipeline
+from seedgrid.diffusion.loading import empty_cache, pick_device, place, read_pipeline
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
@@ -41,32 +37,24 @@ class Loaded:
     device: torch.device
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
-    loras: tuple[Path, ...]  # The files of the recipe's LoRAs, in order
-    states: tuple[str, ...]  # Of all files when they were read; mapped weights change
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether any of the files was touched since it was read."""
-        return _states(self.files, self.loras) != self.states
+    paths: dict[str, Path]  # All files that it was read from
+    states: tuple[str, ...]  # Of these files when they were read; mapped weights change with them
 
     def check_settings(self, recipe: Recipe) -> None:
         """Refuse scheduler, steps or start that do not fit this model; raise `start_missing`."""
-        entry = TABLE.get(recipe.scheduler)
-        family = self.files.family
+        name, steps = recipe.scheduler, recipe.num_inference_steps
+        entry, family = TABLE.get(name), self.files.family
         if entry is None or family.sampling not in entry.samplings:
             choices = ", ".join(names_for(family.sampling))
-            raise InputError(
-                "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
-            )
+            raise InputError("scheduler_unknown", field="scheduler", value=name, choices=choices)
         self.pipeline_for(recipe)  # It refuses a start where this family takes none.
         starts.check_there([recipe.start, recipe.mask])
         if family.strength_shortens:
-            check_steps_run(recipe.num_inference_steps, recipe.strength)
-        least = min_steps(recipe.scheduler, self.scheduler_config, family)
-        if recipe.num_inference_steps < least:
-            raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
-        if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
-            steps = recipe.num_inference_steps
+            check_steps_run(steps, recipe.strength)
+        least = min_steps(name, self.scheduler_config, family)
+        if steps < least:
+            raise InputError("steps_few", field="steps", value=name, limit=least)
+        if entry.max_steps is not None and steps > entry.max_steps:
             raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
@@ -81,7 +69,7 @@ class Loaded:
 
     @cached_property
     def _from_start(self) -> Any:
-        """The pipeline that begins from a picture: the same parts, in diffusers' own."""
+        """The image-to-image pipeline, with the same parts."""
         import diffusers
 
         with quiet_diffusers():
@@ -91,10 +79,11 @@ class Loaded:
 
 
 class PipelineCache:
-    """The pipelines that are loaded, the most recently used last."""
+    """The pipelines that are loaded, the most recently used last, and tiny decoders."""
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
+        self._tiny_decoders: dict[tuple[str, torch.dtype, torch.device], Any] = {}
 
     def has(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether `get` would be quick."""
@@ -106,7 +95,8 @@ class PipelineCache:
         Raises ModelError if the model is missing, damaged or has other weights; DeviceError.
         """
         key = _key(recipe, placement)
-        if key in self._loaded and self._loaded[key].has_changed:
+        known = self._loaded.get(key)
+        if known is not None and states(known.paths) != known.states:
             del self._loaded[key]
         if key not in self._loaded:
             while len(self._loaded) >= MAX_LOADED:
@@ -116,26 +106,23 @@ class PipelineCache:
         self._loaded.move_to_end(key)
         return self._loaded[key]
 
-    def clear(self) -> None:
-        """Drop all pipelines."""
-        self._loaded.clear()
-        empty_cache()
-
-
-class TinyDecoders:
-    """The tiny decoders that are loaded, a few MB each; they decode live pictures only."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[tuple[str, torch.dtype, torch.device], Any] = {}
-
     @contextmanager
-    def used_by(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Decode by it, in the VAE's format; raise `model_not_downloaded` or `model_damaged`."""
+    def tiny_decoder(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
+        """Decode with a tiny decoder in the block, as live pictures are; it takes a few MB.
+
+        Raises `model_not_downloaded` or `model_damaged`.
+        """
         key = name, pipeline.vae.dtype, device
-        if key not in self._loaded:
-            self._loaded[key] = _load_tiny(name, pipeline.vae.dtype).to(device)
-        with replaced(pipeline, "vae", self._loaded[key]):
+        if key not in self._tiny_decoders:
+            self._tiny_decoders[key] = _load_tiny(name, pipeline.vae.dtype).to(device)
+        with replaced(pipeline, "vae", self._tiny_decoders[key]):
             yield
+
+    def clear(self) -> None:
+        """Drop all pipelines and decoders."""
+        self._loaded.clear()
+        self._tiny_decoders.clear()
+        empty_cache()
 
 
 def _load_tiny(name: str, dtype: torch.dtype) -> Any:
@@ -165,7 +152,8 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
     loras = tuple(LORAS.recorded(lora) for lora in recipe.loras)
-    before = _states(files, loras)
+    paths = files.files | {str(path): path for path in loras}
+    before = states(paths)
     pipeline = read_pipeline(files, recipe, loras, watch)
     preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)
@@ -175,10 +163,6 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         device=device,
         scheduler_config=dict(pipeline.scheduler.config),
         preview=preview,
-        loras=loras,
+        paths=paths,
         states=before,
     )
-
-
-def _states(files: ModelFiles, loras: Sequence[Path]) -> tuple[str, ...]:
-    return states(files.files | {str(path): path for path in loras})

@@ -1,12 +1,12 @@
 """Poisoned neighbours: all rows of a batch but the own picture's are replaced by bad values.
 
 A tensor of a batch of W cells has W rows, or 2 W with guidance, and row r belongs to cell r % W.
-Arithmetic that mixes rows, however little, carries NaN into the own ones; against code that skips
-NaN there are huge neighbours, ordinary ones of the own picture's size, and near ones, the own
-picture a little louder. `PoisonedGrid` does this to each part of a pipeline.
+Arithmetic that mixes rows, however little, carries NaN into the own ones. Code may skip NaN, so
+there are other neighbours, too: huge ones, ordinary ones (the own values in another order), and
+near ones (the own values times 1.0625).
 """
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +24,7 @@ WILD: Final[Kinds] = ("nan", "huge")
 MILD: Final[Kinds] = ("near", "ordinary")
 
 BETWEEN: Final = "between the parts"
-_DECODER: Final = "decoder"
 _NOT_ROWS: Final = ("_ids", "_mask")  # Ends of arguments' names: positions, masks
-
 _HUGE_POWER: Final = 0.4  # Power of a format's largest number: sums of its squares are finite
 _LOUDER: Final = 1.0625
 
@@ -39,7 +37,7 @@ class Batch:
     own: int  # The cell of the own picture, from 0
     kinds: Kinds  # Of the neighbours, in turn
     pace: int = 1  # After so many calls of a part each neighbour changes to the next kind
-    has_lists: bool = False  # Whether a list of tensors is a batch, too: one tensor a cell
+    has_lists: bool  # Whether a list of tensors is a batch, too: one tensor a cell
 
     def is_of(self, tensor: torch.Tensor) -> bool:
         """Tell whether a tensor has rows for all cells."""
@@ -52,7 +50,8 @@ class Batch:
     def poisoned(self, tensor: torch.Tensor, turn: int, kinds: Kinds = ()) -> torch.Tensor:
         """Return a copy of a tensor (k W, …) with poisoned neighbours, in the same memory layout.
 
-        Integers and one-dimensional tensors are only copied. `turn` counts; `kinds` replace ours.
+        Integers and one-dimensional tensors are only copied. `turn` counts the calls of a part;
+        `kinds` replace those of the batch.
         """
         result = tensor.clone()
         if not tensor.is_floating_point() or tensor.ndim < 2:
@@ -81,7 +80,7 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
 class PoisonedGrid:
     """Poisons the neighbours in one call of a pipeline, and passes the own rows to `see`, in order.
 
-    `watch` is asked before each call of a part whether to stop.
+    `watch` may stop it before each call of a part.
     """
 
     def __init__(
@@ -115,9 +114,7 @@ class PoisonedGrid:
 
     def _read(self, name: str, _module: Any, _given: Any, embeddings: Any) -> Any:
         """Poison the neighbours' token embeddings, in a text encoder's first layer."""
-        turn = self._turn(name)
-        is_batch = isinstance(embeddings, torch.Tensor) and self._batch.is_of(embeddings)
-        return self._batch.poisoned(embeddings, turn) if is_batch else embeddings
+        return self._poisoned(embeddings, self._turn(name))
 
     def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
         """Poison a denoiser's inputs, except positions and masks."""
@@ -133,7 +130,7 @@ class PoisonedGrid:
         return self._poisoned(args, turn, sizes), named
 
     def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        """Show a denoiser's output, and its inputs, into which it may have written."""
+        """Pass on a denoiser's output, and its inputs, which it may have changed."""
         sizes = self._sizes((args, kwargs))
         if not sizes:
             return None
@@ -147,8 +144,8 @@ class PoisonedGrid:
             turn = self._turn("vae")
             self._see(BETWEEN, [self._batch.own_rows(latents)])
             output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
-            self._see(_DECODER, self._own(output, {len(latents)}))
-            # No safety checker can turn NaN into bytes.
+            self._see("decoder", self._own(output, {len(latents)}))
+            # Without NaN, which a safety checker cannot turn into bytes
             kinds = tuple(kind for kind in self._batch.kinds if kind != "nan")
             return self._poisoned(output, turn, kinds=kinds)
 
@@ -160,12 +157,12 @@ class PoisonedGrid:
         return {rows.shape[0], self._batch.width} if self._batch.is_of(rows) else set()
 
     def _poisoned(
-        self, value: Any, turn: int, sizes: Container[int] = range(1 << 30), kinds: Kinds = ()
+        self, value: Any, turn: int, sizes: Set[int] | None = None, kinds: Kinds = ()
     ) -> Any:
-        """Return a nested value, its tensors of these sizes poisoned."""
+        """Return a nested value with its batches poisoned, of these sizes only if given."""
 
         def poison(tensor: torch.Tensor) -> torch.Tensor:
-            is_rows = self._batch.is_of(tensor) and len(tensor) in sizes
+            is_rows = self._batch.is_of(tensor) and (sizes is None or len(tensor) in sizes)
             return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
 
         return _mapped(value, poison, self._batch)

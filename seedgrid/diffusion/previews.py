@@ -1,12 +1,13 @@
 """Small pictures of latents while a batch is painted. They touch neither noise nor result.
 
 A preview shows the clean picture that the denoiser expects, not the noisy latents. A linear map
-from latent pixels to pixels, fitted once for a loaded model, replaces the VAE, which would cost as
-much as a step. Pixel-space models need none.
+from latent pixels to pixels, fitted once for a loaded model, replaces the VAE, which would take as
+long as a step.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -23,34 +24,30 @@ from seedgrid.models.schedulers import TABLE
 
 MAX_PREVIEW_PX: Final = 256
 
-_DETAIL: Final = 2
-_ROUGHNESS: Final = 0.5
-_RIDGE: Final = 0.1
-_NOISE_STRENGTH: Final = 0.5  # A screen full of noise in a model's full colours dazzles.
+_DETAIL: Final = 2  # How many pixels of a preview a latent pixel is wide
+_ROUGHNESS: Final = 0.5  # Strength of the noise in the latents of the fit
+_RIDGE: Final = 0.1  # Weight of the fit's regularization
+_NOISE_STRENGTH: Final = 0.5  # Noise at full strength dazzles
 
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
 """From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Preview:
-    """How the latents of one loaded model become small pictures.
+    """How the latents of one loaded model become small pictures."""
 
-    `vae` is None for a model that computes pixels, `channels` are of its latents; a latent pixel is
-    `scale` pixels wide; with `is_flow` the denoiser predicts a velocity.
-    """
-
-    def __init__(self, vae: Any, *, channels: int, scale: int, is_flow: bool) -> None:
-        self._vae = vae
-        self._channels = channels
-        self._scale = scale
-        self._is_flow = is_flow
+    vae: Any  # None for a model that computes pixels
+    channels: int  # Of the latents
+    scale: int  # How many pixels wide a latent pixel is
+    is_flow: bool  # Whether the denoiser predicts a velocity
 
     @cached_property
     def to_pixels(self) -> ToPixels:
-        """What a clean latent looks like; fitting it costs a second and some memory."""
-        if self._vae is None:
+        """The map from clean latents to pixels; fitting it takes a second and some memory."""
+        if self.vae is None:
             return lambda pixels: pixels
-        return _fit_pixels(self._vae, self._channels, self._scale)
+        return _fit_pixels(self.vae, self.channels, self.scale)
 
     def __call__(
         self,
@@ -60,14 +57,14 @@ class Preview:
         sample: torch.Tensor,
         timestep: float,
     ) -> tuple[Pixels, ...]:
-        """Return the clean picture the denoiser expects, for each row, from what the scheduler got.
+        """Return the clean picture that the denoiser expects, for each row of a step.
 
         Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
         """
         sample, output = sample.float(), output.float()
         if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
             output = output.chunk(2, dim=1)[0]
-        alphas = None if self._is_flow else getattr(scheduler, "alphas_cumprod", None)
+        alphas = None if self.is_flow else getattr(scheduler, "alphas_cumprod", None)
         if alphas is None:
             clean = sample - timestep / float(scheduler.config.num_train_timesteps) * output
         else:
@@ -83,8 +80,8 @@ class Preview:
                 case _:
                     clean = (sample - sigma * output) / max(alpha, 1e-3)
         with torch.no_grad():
-            if self._vae is not None:
-                clean = unpacked(self._channels, clean, recipe.height, recipe.width)
+            if self.vae is not None:
+                clean = unpacked(self.channels, clean, recipe.height, recipe.width)
             return _as_pictures(self.to_pixels(clean))
 
     def of_noise(self, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
@@ -95,7 +92,7 @@ class Preview:
 
     def _noise(self, recipe: Recipe) -> torch.Tensor:
         """Draw as pipelines do, before anything is packed: (C, h, w), mixed with other noise."""
-        shape = (1, self._channels, recipe.height // self._scale, recipe.width // self._scale)
+        shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
         draws = 2 if recipe.start else 1  # With a start the first draw is the encoder's.
         noise = _drawn(shape, recipe.seed, draws)
         for share in recipe.noise_mix:
@@ -104,14 +101,14 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare previews for a pipeline just loaded, on the CPU; fit them `now` or at the first."""
+    """Prepare the previews of a pipeline just loaded; fit the map `now`, on the CPU, or later."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
-        channels = pipeline.unet.config.in_channels
-        return Preview(None, channels=channels, scale=1, is_flow=is_flow)
-    channels = int(files.family.latent(files.configs)[0])
-    preview = Preview(vae, channels=channels, scale=vae_scale(files.configs), is_flow=is_flow)
+        channels, scale = pipeline.unet.config.in_channels, 1
+    else:
+        channels, scale = int(files.family.latent(files.configs)[0]), vae_scale(files.configs)
+    preview = Preview(vae=vae, channels=channels, scale=scale, is_flow=is_flow)
     if now:
         preview.to_pixels  # noqa: B018 (fits it)
     return preview
@@ -134,7 +131,7 @@ def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
 
 
 def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Return latents as (B, C, h, w), as the private `diffusers.FluxPipeline._unpack_latents`."""
+    """Return latents as (B, C, h, w), as `FluxPipeline._unpack_latents`, which is private."""
     if latents.ndim == 5:
         latents = latents[:, :, 0]
     if latents.ndim == 3:
@@ -154,17 +151,17 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     else:
         shift = getattr(config, "shift_factor", None) or 0
         latents = latents / (getattr(config, "scaling_factor", None) or 1) + shift
-    if "z_dim" in config:  # A video's, of which a picture is one frame.
+    if "z_dim" in config:  # A VAE of videos: a picture is one frame.
         latents = latents.unsqueeze(2)
     decoded: torch.Tensor = vae.decode(latents.to(vae.dtype), return_dict=False)[0]
     return decoded[:, :, 0] if "z_dim" in config else decoded
 
 
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
-    """Fit two by two pixels to each latent pixel and its eight neighbours, by least squares.
+    """Fit a map from a latent pixel and its neighbours to two by two pixels, by least squares.
 
-    Half of the VAE's detail in a thousandth of its time; fitted to its output for random latents,
-    so it works for every VAE.
+    It is fitted to the VAE's output for random latents, so it works for every VAE: half of the
+    VAE's detail in a thousandth of its time.
     """
     detail = min(_DETAIL, latent_px)
     latents = _sample_latents(channels)  # (4, C, 12, 12)
@@ -185,7 +182,7 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
 
 
 def _sample_latents(channels: int) -> torch.Tensor:
-    """Return smooth fields with some noise, without which neighbours would all be alike."""
+    """Return smooth fields with some noise, so that neighbours differ."""
     (generator,) = fresh_generators((0,))
     coarse = torch.randn(4, channels, 4, 4, generator=generator)
     smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")

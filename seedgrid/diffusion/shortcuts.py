@@ -1,16 +1,4 @@
-"""Quicker ways to the same bits: encoded texts are cached, pictures are decoded in pairs.
-
-At a fixed width a row of a text encoder's batch depends on its own words alone (the lock), so rows
-are cached one by one. A batch with one unknown row is encoded whole.
-
-The VAE's kernels compute pictures one after another, so two at a time are as quick and take less
-memory; but some choose another order of sums for another number of pictures. So the first batch of
-each kind is decoded both ways and every bit is compared; the result is kept in the cache folder
-under all that it depends on.
-
-    with TextCache().used_by(pipeline, context=passport.digest):
-        pipeline(["a red fox"] * 4)
-"""
+"""Quicker ways to the same bits: encoded texts are cached, pictures are decoded in pairs."""
 
 import hashlib
 from collections import OrderedDict
@@ -28,13 +16,18 @@ from seedgrid.storage.cache import recall, remember_one
 MAX_KEPT_BYTES: Final = 64 * 1024**2
 
 _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
+_CACHE: Final = "pairs"
+_PAIR: Final = 2
 
-Forward = Callable[..., Any]
 _Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor, and its form
 
 
 class TextCache:
-    """Rows of text encoders' outputs, up to `MAX_KEPT_BYTES`; the least recently used go first."""
+    """Rows of text encoders' outputs, up to `MAX_KEPT_BYTES`; the least recently used go first.
+
+    At a fixed width a row of a text encoder's batch depends on its own words alone (the lock), so
+    rows are cached one by one. A batch with one unknown row is encoded whole.
+    """
 
     def __init__(self) -> None:
         self._rows: OrderedDict[str, _Row] = OrderedDict()
@@ -51,25 +44,21 @@ class TextCache:
                     stack.enter_context(replaced(encoder, "forward", recall_or_run))
             yield
 
-    def _recall(self, forward: Forward, context: str, *args: Any, **kwargs: Any) -> Any:
+    def _recall(self, forward: Callable[..., Any], context: str, *args: Any, **kwargs: Any) -> Any:
         keys = _row_keys(context, args, kwargs)
         if keys and all(key in self._rows for key in keys):
             for key in keys:
                 self._rows.move_to_end(key)
             rows, forms = zip(*(self._rows[key] for key in keys), strict=True)
-            parts = [
-                None if row[0] is None else torch.stack(row) for row in zip(*rows, strict=True)
-            ]
+            columns = zip(*rows, strict=True)
+            parts = [None if part[0] is None else torch.stack(part) for part in columns]
             return tree_unflatten(parts, forms[0])
         output = forward(*args, **kwargs)
-        parts, form = tree_flatten(
-            output, is_leaf=lambda value: not isinstance(value, dict | tuple)
-        )
+        parts, form = tree_flatten(output, is_leaf=_is_leaf)
         if all(_has_rows(part, len(keys)) for part in parts):
             for place, key in enumerate(keys):
-                self._keep(
-                    key, ([None if part is None else part[place].clone() for part in parts], form)
-                )
+                row = [None if part is None else part[place].clone() for part in parts]
+                self._keep(key, (row, form))
         return output
 
     def _keep(self, key: str, row: _Row) -> None:
@@ -79,6 +68,10 @@ class TextCache:
         self._num_bytes += _num_bytes(row)
         while self._num_bytes > MAX_KEPT_BYTES:
             self._num_bytes -= _num_bytes(self._rows.popitem(last=False)[1])
+
+
+def _is_leaf(value: Any) -> bool:
+    return not isinstance(value, dict | tuple)
 
 
 def _has_rows(part: Any, width: int) -> bool:
@@ -116,14 +109,13 @@ def _bytes(tensor: torch.Tensor) -> bytes:
     return tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
 
 
-Decode = Callable[..., Any]
-
-_CACHE: Final = "pairs"
-_PAIR: Final = 2
-
-
 class PairedDecoding:
-    """Decoding two by two, for each kind of batch in which it gave equal bits."""
+    """Decoding two by two, for each kind of batch in which it gave equal bits.
+
+    The VAE's kernels compute pictures one after another, so two at a time are as quick and take
+    less memory; but some choose another order of sums for another number of pictures. So the first
+    batch of each kind is decoded both ways and compared; the result is kept in the cache folder.
+    """
 
     @cached_property
     def _is_equal(self) -> dict[str, bool]:
@@ -139,14 +131,17 @@ class PairedDecoding:
         original = vae.decode
 
         def decode(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            if not _can_be_split(latents) or kwargs.get("return_dict", True):
+            can_be_split = latents.is_cpu and len(latents) > _PAIR and len(latents) % _PAIR == 0
+            if not can_be_split or kwargs.get("return_dict", True):
                 return original(latents, *args, **kwargs)
             return (self._decode(latents, lambda some: original(some, *args, **kwargs), context),)
 
         with replaced(vae, "decode", decode):
             yield
 
-    def _decode(self, latents: torch.Tensor, decode: Decode, context: str) -> torch.Tensor:
+    def _decode(
+        self, latents: torch.Tensor, decode: Callable[..., Any], context: str
+    ) -> torch.Tensor:
         kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
         key = hashlib.sha256(kind.encode()).hexdigest()
         if self._is_equal.get(key) is True:
@@ -158,11 +153,7 @@ class PairedDecoding:
         return pictures
 
 
-def _can_be_split(latents: torch.Tensor) -> bool:
-    return latents.is_cpu and len(latents) > _PAIR and len(latents) % _PAIR == 0
-
-
-def _two_by_two(latents: torch.Tensor, decode: Decode) -> torch.Tensor:
+def _two_by_two(latents: torch.Tensor, decode: Callable[..., Any]) -> torch.Tensor:
     """Decode into one tensor, so that no more than two pictures in the making are in memory."""
     first: torch.Tensor = decode(latents[:_PAIR])[0]
     pictures = first.new_empty(len(latents), *first.shape[1:])
