@@ -1,7 +1,7 @@
-"""DeferredBackend: what paints on this machine; torch is imported when there is work to do.
+"""DeferredBackend: paints on this machine, and imports torch when there is work to do.
 
 `card` needs no torch, so requests are checked at once, on any thread; the import happens on the
-engine's own thread. Recipes with an upscaler are enlarged, all others are painted with diffusers.
+engine's own thread.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class DeferredBackend:
-    """See `Backend` for what each method promises."""
+    """Recipes with an upscaler are enlarged, all others painted with diffusers; see `Backend`."""
 
     def card(self, model: str | None) -> ModelCard:
-        """Find a model and say what it can do, without loading it and without torch."""
+        """Find a model and say what it can do, without torch."""
         return registry.card_here(model)
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Import torch, load what a recipe needs, and return the passport it would have."""
+        """Import torch, load what the recipe needs, and return the passport it would have."""
         return self._made_for(recipe).prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
@@ -60,10 +60,8 @@ class DeferredBackend:
 
     def close(self) -> None:
         """Free models and memory."""
-        if "_painter" in vars(self):
-            self._painter.close()
-        if "_enlarger" in vars(self):
-            self._enlarger.close()
+        for name in {"_painter", "_enlarger"} & vars(self).keys():
+            getattr(self, name).close()
 
     def _made_for(self, recipe: Recipe) -> DiffusersBackend | EnlargingBackend:
         return self._painter if recipe.upscaler is None else self._enlarger
@@ -84,7 +82,7 @@ class DeferredBackend:
 
 
 class InstalledBackend(DeferredBackend):
-    """For public pages, where a model is a name: paths would tell what is on the disk."""
+    """For public pages: models are names, as paths would reveal what is on the disk."""
 
     def __init__(self, own: str = BUNDLED) -> None:
         self._own = own
@@ -93,7 +91,7 @@ class InstalledBackend(DeferredBackend):
         """Find an installed model by its name and say what it can do."""
         if model is None or model == self._own:
             return super().card(self._own)
-        own = registry.find(self._own).id  # Its name in recipes, where it is a folder.
+        own = registry.find(self._own).id  # `_own` may be a folder: recipes have a name.
         offered = {each.id for each in registry.installed() if is_offered(each.id)}
         if model.partition("@")[0] not in offered | {own}:
             choices = ", ".join(sorted(offered) or [self._own])

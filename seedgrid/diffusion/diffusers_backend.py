@@ -19,14 +19,13 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
+from seedgrid.diffusion.caches import Loaded, PairedDecoding, PipelineCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport
 from seedgrid.diffusion.libraries import Result, within_memory
 from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
 from seedgrid.diffusion.way import Guide, PartWatch, Way, WayMemory, max_bytes, missing_parents
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
@@ -204,5 +203,5 @@ class DiffusersBackend:
 
 
 def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
-    quantiser = quantiser_of(recipe, loaded.files)
-    return current_passport(loaded.device, placement, bool(recipe.loras), quantiser)
+    libraries = ("peft" if recipe.loras else "", quantiser_of(recipe, loaded.files))
+    return current_passport(loaded.device, placement, filter(None, libraries))

@@ -8,7 +8,7 @@ algorithms and cuBLAS's deterministic workspace; an operation without a determin
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from importlib.metadata import version
@@ -50,16 +50,13 @@ _SEEDED: Final[dict[str, Any]] = {
     "onednn_matmul_precision": "ieee",
     "onednn_conv_precision": "ieee",
 }
-_LEVELS: Final[dict[Determinism, dict[str, Any]]] = {
-    "off": {},
-    "seeded": _SEEDED,
-    "strict": _SEEDED
-    | {
-        "cudnn_deterministic": True,
-        "deterministic_algorithms": 2,  # 0 off, 1 warn, 2 raise
-        "fill_uninitialized_memory": True,
-    },
+_STRICT: Final[dict[str, Any]] = {
+    **_SEEDED,
+    "cudnn_deterministic": True,
+    "deterministic_algorithms": 2,  # 0 off, 1 warn, 2 raise
+    "fill_uninitialized_memory": True,
 }
+_LEVELS: Final = {"off": {}, "seeded": _SEEDED, "strict": _STRICT}
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -206,11 +203,11 @@ def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def current_passport(
-    device: torch.device, placement: Placement, has_loras: bool = False, quantiser: str = ""
+    device: torch.device, placement: Placement, libraries: Iterable[str] = ()
 ) -> Passport:
     """Describe the computation that would run now, inside `computing`: all that changes bits.
 
-    `quantiser` is the library that keeps weights in fewer bits. Measured in docs/log.md.
+    `libraries` are those used beside torch, diffusers and transformers.
     """
     switches = in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
@@ -236,9 +233,7 @@ def current_passport(
         vae_tiling=placement.vae_tiling,
         determinism={name: state for name, state in switches.items() if name not in precision},
     )
-    extras = {"peft": _version_of("peft")} if has_loras else {}
-    extras |= {quantiser: _version_of(quantiser)} if quantiser else {}
-    return passport.model_copy(update=extras)
+    return passport.model_copy(update={name: _version_of(name) for name in libraries})
 
 
 _version_of = cache(version)  # Reading it takes milliseconds each time.
@@ -267,5 +262,5 @@ def _attention(placement: Placement) -> str:
         "math": cuda.math_sdp_enabled(),
         "cudnn": cuda.cudnn_sdp_enabled(),
     }
-    enabled = "+".join(name for name, on in kernels.items() if on)
+    enabled = "+".join(name for name, is_enabled in kernels.items() if is_enabled)
     return f"{placement.attention} ({enabled})"

@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -159,18 +160,15 @@ def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
     from diffusers.loaders import single_file
     from diffusers.pipelines import pipeline_utils
 
-    def watched(load: Callable[..., Any]) -> Callable[..., Any]:
-        def load_part(*args: Any, **kwargs: Any) -> Any:
-            watch()
-            return load(*args, **kwargs)
-
-        return load_part
+    def watched(load: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        watch()
+        return load(*args, **kwargs)
 
     owners = {"load_sub_model": pipeline_utils, "load_single_file_sub_model": single_file}
     with ExitStack() as stack:
         for name, owner in owners.items():
             if load := getattr(owner, name, None):  # Private: another release may have none.
-                stack.enter_context(replaced(owner, name, watched(load)))
+                stack.enter_context(replaced(owner, name, partial(watched, load)))
         yield
 
 

@@ -21,10 +21,10 @@ from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Outcome, Watch
+from seedgrid.diffusion.caches import Loaded
 from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
 from seedgrid.diffusion.loading import scale_loras
 from seedgrid.diffusion.noise import fresh_generators, mixed_noise
-from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.way import Guide, Halted, Steering, Way
 from seedgrid.diffusion.words import Words, read_alone, weighted_words, words_together
 from seedgrid.models.schedulers import make_scheduler
@@ -85,7 +85,7 @@ def call_pipeline(
     words = words or _words(cells, loaded)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
-    start = _start(cells)
+    start = _start(first, len(cells))
     steering = Steering(cells, guide or Guide(), num_pictures=len(recipes))
     with _arithmetic_of(first):
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
@@ -128,6 +128,12 @@ def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
     arithmetic = portable() if recipe.is_portable else nullcontext()
     with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
         yield
+
+
+def _refusal(error: Exception, reason: str) -> RunError:
+    is_nondeterministic = isinstance(error, RuntimeError) and "deterministic" in reason
+    code = "not_deterministic" if is_nondeterministic else "pipeline_refused"
+    return RunError(code, reason=reason)
 
 
 def _words(
@@ -185,56 +191,40 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) ->
 def _outcomes(
     recipes: Sequence[Recipe], output: PipelineOutput, ways: Mapping[str, Way]
 ) -> tuple[Outcome, ...]:
+    """Return each recipe's picture, rounded as diffusers does, or its error."""
     if not len(output.images):  # It was halted; only its ways are used.
         return (RunError("run_cancelled"),) * len(recipes)
     outcomes: list[Outcome] = []
-    pictures = _to_pixels(output.images[: len(recipes)])
-    for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
+    images = output.images[: len(recipes)].cpu().permute(0, 2, 3, 1).float().numpy()
+    if images.shape[-1] == 1:
+        images = images.repeat(3, axis=-1)
+    for cell, (recipe, image) in enumerate(zip(recipes, images, strict=True)):
         if output.withheld[cell]:
             outcomes.append(RunError("picture_withheld", value=recipe.seed))
-        elif torch.isfinite(output.latents[cell]).all():
-            outcomes.append(_in_region(recipe, picture, ways))
+        elif np.isfinite(image).all() and torch.isfinite(output.latents[cell]).all():
+            pixels = (image * 255).round().astype(np.uint8)
+            outcomes.append(_in_region(recipe, pixels, ways))
         else:
             outcomes.append(RunError("picture_nan"))
     return tuple(outcomes)
 
 
-def _in_region(recipe: Recipe, picture: Outcome, ways: Mapping[str, Way]) -> Outcome:
+def _in_region(recipe: Recipe, picture: Pixels, ways: Mapping[str, Way]) -> Pixels:
     """Return the picture with the parent's pixels outside its region."""
     parent = ways[recipe.parent.id].pixels if recipe.parent and recipe.mask else None
-    if parent is None or isinstance(picture, RunError):
+    if parent is None:
         return picture
     inside = starts.inside(recipe.mask, recipe.width, recipe.height)
     return starts.put_back(picture, parent, inside, recipe.feather)
 
 
-def _to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
-    """Round (n, 3, height, width), 0 … 1, as diffusers does; a picture with NaN is an error."""
-    array = images.cpu().permute(0, 2, 3, 1).float().numpy()
-    if array.shape[-1] == 1:
-        array = array.repeat(3, axis=-1)
-    return tuple(
-        (picture * 255).round().astype(np.uint8)
-        if np.isfinite(picture).all()
-        else RunError("picture_nan")
-        for picture in array
-    )
-
-
-def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
+def _start(recipe: Recipe, num_cells: int) -> dict[str, Any]:
     """Return the picture that a batch begins from, one a cell, fitted to its size."""
-    first = cells[0]
-    if not first.start:
+    if not recipe.start:
         return {}
-    image = Image.fromarray(starts.pixels(first.start))
-    fitted = ImageOps.fit(image, (first.width, first.height), Image.Resampling.LANCZOS)
-    return {"image": [fitted] * len(cells)}
-
-
-def _refusal(error: Exception, reason: str) -> RunError:
-    if isinstance(error, RuntimeError) and "deterministic" in reason:
-        return RunError("not_deterministic", reason=reason)
-    return RunError("pipeline_refused", reason=reason)
+    image = Image.fromarray(starts.pixels(recipe.start))
+    fitted = ImageOps.fit(image, (recipe.width, recipe.height), Image.Resampling.LANCZOS)
+    return {"image": [fitted] * num_cells}
 
 
 def _follow(

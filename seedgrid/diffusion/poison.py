@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import torch
+from torch.utils._pytree import tree_map
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
@@ -185,25 +186,21 @@ class PoisonedGrid:
 
 
 def _mapped(value: Any, change: Callable[[torch.Tensor], Any], batch: Batch) -> Any:
-    """Return a nested value with its tensors changed; an output of diffusers is a dict."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        parts = {name: _mapped(item, change, batch) for name, item in value.items()}
-        return parts if type(value) is dict else type(value)(**parts)
-    if batch.has_lists and _is_cells(value, batch.width):
-        starts = range(0, len(value), batch.width)
-        changed = [change(_stacked(value[at : at + batch.width], batch)) for at in starts]
-        return [row for rows in changed if rows is not None for row in rows.unbind(0)]
-    if isinstance(value, tuple | list):
-        return type(value)(_mapped(item, change, batch) for item in value)
-    return value
+    """Return a nested value with its tensors, and its lists of cells if there are, changed."""
 
+    def is_cells(part: Any) -> bool:
+        """Tell whether a part is a list with a tensor for each cell, once or several times."""
+        is_list = batch.has_lists and isinstance(part, list) and len(part) % batch.width == 0
+        return is_list and bool(part) and all(isinstance(item, torch.Tensor) for item in part)
 
-def _is_cells(value: Any, width: int) -> bool:
-    """Tell whether a value is a list with a tensor for each cell, once or several times."""
-    is_list = isinstance(value, list) and bool(value) and len(value) % width == 0
-    return is_list and all(isinstance(item, torch.Tensor) for item in value)
+    def changed(part: Any) -> Any:
+        if isinstance(part, list):
+            starts = range(0, len(part), batch.width)
+            groups = [change(_stacked(part[at : at + batch.width], batch)) for at in starts]
+            return [row for rows in groups if rows is not None for row in rows.unbind(0)]
+        return change(part) if isinstance(part, torch.Tensor) else part
+
+    return tree_map(changed, value, is_leaf=is_cells)
 
 
 def _stacked(cells: Sequence[torch.Tensor], batch: Batch) -> torch.Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -79,14 +78,14 @@ class EnlargingBackend:
         starts.check_there([recipe.start])
 
         def describe(network: Any, device: torch.device) -> Passport:
-            extras = {} if isinstance(network, Compact) else {"spandrel": version("spandrel")}
-            return current_passport(device, placement).model_copy(update=extras)
+            libraries = () if isinstance(network, Compact) else ("spandrel",)
+            return current_passport(device, placement, libraries)
 
         return self._with_network(describe, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the network is loaded already."""
-        return self._key == (_network_of(recipe), str(pick_device(placement.device)))
+        return self._key == (recipe.upscaler, str(pick_device(placement.device)))
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -123,11 +122,12 @@ class EnlargingBackend:
         watch: Watch,
     ) -> Result:
         """Do some work with a recipe's network, on its device and within the memory."""
-        device = pick_device(placement.device)
+        device, upscaler = pick_device(placement.device), recipe.upscaler
+        assert upscaler is not None
 
         def compute() -> Result:
             with computing(recipe, placement):
-                return work(self.load(_network_of(recipe), device), device)
+                return work(self.load(upscaler, device), device)
 
         return within_memory(compute, self._free_memory, watch.freed, recipe, str(device))
 
@@ -218,8 +218,3 @@ def _enlarged_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.devic
     top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
     return large[top : top + rows * scale, left : left + columns * scale]
-
-
-def _network_of(recipe: Recipe) -> Upscaler:
-    assert recipe.upscaler is not None
-    return recipe.upscaler

@@ -45,13 +45,12 @@ def connect(cluster: str) -> str:
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
     import ray
 
-    options: dict[str, Any] = {"address": cluster}
+    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     if cluster == "local":
         options |= {"include_dashboard": False, "resources": slots()}
-    elif cluster != "auto":
-        options = {"address": read_address(cluster)}
+    address = cluster if cluster in ("local", "auto") else read_address(cluster)
     try:
-        context = ray.init(log_to_driver=False, configure_logging=False, **options)
+        context = ray.init(address, **options)
     except Exception as error:  # Ray has no common class for its errors here.
         reason = str(error).strip().partition("\n")[0][:300]
         raise RunError("cluster_refused", value=cluster, reason=reason) from error
