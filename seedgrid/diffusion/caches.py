@@ -208,9 +208,9 @@ class TextCache:
         output = forward(*args, **kwargs)
         parts, form = tree_flatten(output, is_leaf=lambda each: not isinstance(each, dict | tuple))
         if all(_has_rows(part, len(keys)) for part in parts):
-            for place, key in enumerate(keys):
+            for number, key in enumerate(keys):
                 if key not in self._rows:
-                    row = [None if part is None else part[place].clone() for part in parts]
+                    row = [None if part is None else part[number].clone() for part in parts]
                     self._rows[key] = row, form
                     self._num_bytes += _num_bytes(row)
         while self._num_bytes > _KEPT_TEXT_BYTES:

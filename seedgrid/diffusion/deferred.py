@@ -23,11 +23,10 @@ from seedgrid.portable import PortableTrial
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-    from seedgrid.diffusion.upscaling import EnlargingBackend
 
 
 class DeferredBackend:
-    """Recipes with an upscaler are enlarged, all others painted with diffusers; see `Backend`."""
+    """See `Backend` for each method."""
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without torch."""
@@ -37,48 +36,37 @@ class DeferredBackend:
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Import torch, load what the recipe needs, and return the passport it would have."""
-        return self._made_for(recipe).prepare(recipe, placement, watch)
+        return self._painter.prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        name = "_painter" if recipe.upscaler is None else "_enlarger"
-        return name in vars(self) and self._made_for(recipe).is_ready(recipe, placement)
+        return "_painter" in vars(self) and self._painter.is_ready(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
-        return self._made_for(recipes[0]).paint(recipes, placement, watch)
+        return self._painter.paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Test the lock for recipes like this one; an enlarged picture has no neighbours."""
         return self._painter.probe(recipe, placement, watch) if recipe.upscaler is None else None
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Try portable arithmetic here; remembered by passport."""
+        """Try portable arithmetic on this machine; remembered by passport."""
         return self._painter.try_portable(recipe, placement)
 
     def close(self) -> None:
         """Free models and memory."""
-        for name in {"_painter", "_enlarger"} & vars(self).keys():
-            getattr(self, name).close()
-
-    def _made_for(self, recipe: Recipe) -> DiffusersBackend | EnlargingBackend:
-        return self._painter if recipe.upscaler is None else self._enlarger
+        if "_painter" in vars(self):
+            self._painter.close()
 
     @cached_property
     def _painter(self) -> DiffusersBackend:
         with large_import():
             from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
-        return DiffusersBackend(self.close)
-
-    @cached_property
-    def _enlarger(self) -> EnlargingBackend:
-        with large_import():
-            from seedgrid.diffusion.upscaling import EnlargingBackend
-
-        return EnlargingBackend(self.close)
+        return DiffusersBackend()
 
 
 class InstalledBackend(DeferredBackend):

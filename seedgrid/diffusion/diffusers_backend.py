@@ -1,4 +1,4 @@
-"""DiffusersBackend: paint one locked batch of exactly W cells.
+"""DiffusersBackend: paint one locked batch of exactly W cells, or enlarge a picture.
 
 A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
 """
@@ -6,41 +6,46 @@ A neighbour's words and noise cannot reach a picture: only the width of the batc
 from __future__ import annotations
 
 import gc
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.caches import Loaded, PairedDecoding, PipelineCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport
-from seedgrid.diffusion.libraries import Result, within_memory
 from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.upscaling import Enlarger
 from seedgrid.diffusion.way import Guide, PartWatch, Way, WayMemory, max_bytes, missing_parents
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
 
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
 
 class DiffusersBackend:
-    """Paints with diffusers (see `Backend`); `free_memory` frees all models, also of others."""
+    """Paints with diffusers, and enlarges recipes with an upscaler; see `Backend`."""
 
-    def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
+    def __init__(self) -> None:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._decoding = PairedDecoding()
         self._ways = WayMemory()
-        self._free_memory = free_memory or self.close
+        self._enlarger = Enlarger()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -51,11 +56,14 @@ class DiffusersBackend:
     ) -> Passport:
         """Load what the recipe needs, and return the passport it would have."""
         prepare = partial(self._prepare, recipe, placement, watch)
+        if recipe.upscaler is not None:
+            prepare = partial(self._enlarger.prepare, recipe, recipe.upscaler, placement)
         return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        return self._pipelines.has(recipe, placement)
+        cache = self._pipelines if recipe.upscaler is None else self._enlarger
+        return cache.has(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -64,6 +72,9 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
+        if first.upscaler is not None:
+            enlarge = partial(self._enlarger.enlarge, first, first.upscaler, placement, watch)
+            return (self._within_memory(enlarge, first, placement, watch),)
         paint = partial(self._paint, recipes, placement, watch)
         painted = self._within_memory(paint, first, placement, watch)
         return tuple(outcome for outcome, _ in painted)
@@ -90,6 +101,7 @@ class DiffusersBackend:
     def close(self) -> None:
         """Free models and memory."""
         self._pipelines.clear()
+        self._enlarger.clear()
         self._text_cache = TextCache()
         self._ways = WayMemory()
         gc.collect()
@@ -123,8 +135,8 @@ class DiffusersBackend:
         """Paint missing parents, then a batch, and keep its ways; `is_followed`: by children."""
         first = recipes[0]
         ways, part = self._parents_ways(recipes, placement, watch)
-        most = math.inf if halt_steps or is_followed else max_bytes()
-        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=most)
+        limit = math.inf if is_followed else max_bytes()
+        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=limit)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = _passport(first, loaded, placement)
@@ -168,14 +180,27 @@ class DiffusersBackend:
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
-        device = str(pick_device(placement.device))
-        return within_memory(work, self._free_memory, watch.freed, recipe, device)
+        """Do some work; if memory is full, free it and try once more, then raise `memory_full`."""
+        for is_last in (False, True):
+            try:
+                return work()
+            except Exception as error:
+                if not is_memory_error(error):
+                    raise
+            # Only after the `except` block are the exception and its traceback's tensors gone
+            # (https://github.com/pytorch/pytorch/issues/18853).
+            self.close()
+            if not is_last:
+                logger.warning("memory is full: all models are dropped, and it is tried once more")
+                watch.freed()
+        sizes = {"width": recipe.width, "height": recipe.height, "lock_width": recipe.lock_width}
+        raise RunError("memory_full", **sizes, device=str(pick_device(placement.device)))
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            # Without shortcuts: the probe needs every row computed.
+            # Without caches: the probe needs every row computed.
             def compute(
                 recipes: Sequence[Recipe], own: int, watching: CallContext
             ) -> list[torch.Tensor]:
@@ -188,8 +213,8 @@ class DiffusersBackend:
     def _contexts(
         self, recipe: Recipe, passport: Passport, device: torch.device, decoder: str
     ) -> list[CallContext]:
-        """Return the shortcuts, keyed by all that may change bits, behind a tiny decoder if any."""
-        if recipe.is_portable:  # Shortcuts were compared with torch's own arithmetic only.
+        """Return what the call runs in: a tiny decoder if any, and caches for the same bits."""
+        if recipe.is_portable:  # The caches were compared with torch's own arithmetic only.
             return []
         loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
         parts = (recipe.model.weights_sha256, recipe.dtype, loras, passport.digest, decoder)

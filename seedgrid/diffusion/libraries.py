@@ -4,10 +4,9 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from seedgrid.core.errors import RunError, SeedGridError, is_memory_error
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.errors import SeedGridError, is_memory_error
 
 logger = logging.getLogger(__name__)
 
@@ -21,8 +20,6 @@ _REFUSALS: Final = (  # The libraries do not document what they raise
     ArithmeticError,
     AttributeError,
 )
-
-Result = TypeVar("Result")
 
 
 @contextmanager
@@ -48,30 +45,6 @@ def _is_foreign(error: Exception) -> bool:
         if package == "seedgrid" or package in _LIBRARIES:
             return package != "seedgrid"
     return False
-
-
-def within_memory(
-    work: Callable[[], Result],
-    free_memory: Callable[[], None],
-    on_freed: Callable[[], None],
-    recipe: Recipe,
-    device: str,
-) -> Result:
-    """Do some work; if memory is full, free it and try once more, then raise `memory_full`."""
-    for is_last in (False, True):
-        try:
-            return work()
-        except Exception as error:
-            if not is_memory_error(error):
-                raise
-        # Only after the `except` block are the exception and its traceback's tensors gone
-        # (https://github.com/pytorch/pytorch/issues/18853).
-        free_memory()
-        if not is_last:
-            logger.warning("memory is full: all models are dropped, and it is tried once more")
-            on_freed()
-    size = {"width": recipe.width, "height": recipe.height, "lock_width": recipe.lock_width}
-    raise RunError("memory_full", **size, device=device)
 
 
 @contextmanager

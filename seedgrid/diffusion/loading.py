@@ -28,7 +28,7 @@ from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replac
 from seedgrid.models.families import Family
 from seedgrid.models.files import GGUF, ModelFiles
 
-_ADAPTER: Final = "lora_{}"  # peft's names for LoRAs, by place: it does not accept all file names
+_ADAPTER: Final = "lora_{}"  # LoRAs' names in peft, which does not accept all names of files
 _QUANTISED_PARTS: Final = re.compile(r"(?:transformer|unet|text_encoder)(?:_\d)?")
 _HARMLESS: Final = "safe to ignore"  # In diffusers' warning of parts without layers in a LoRA
 
@@ -138,14 +138,14 @@ def quantiser_of(recipe: Recipe, files: ModelFiles) -> str:
 def scale_loras(pipeline: Any, recipe: Recipe) -> None:
     """Set the scales of a pipeline's LoRAs to those of a recipe."""
     if recipe.loras:
-        names = [_ADAPTER.format(place) for place in range(len(recipe.loras))]
+        names = [_ADAPTER.format(number) for number in range(len(recipe.loras))]
         pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
 
 
 def _pipeline_class(family: Family) -> Any:
-    """Import a family's class and all that it needs: a failure here is not the model's fault."""
+    """Import a family's class and all that it needs; a failure is not the model's fault."""
     with foreign_errors(
-        # diffusers says the innermost reason last.
+        # The innermost reason is in the last line.
         lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
     ):
         import diffusers
@@ -228,8 +228,8 @@ def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
         raise InputError("lora_peft", field="prompt")
     if not hasattr(pipeline, "load_lora_weights"):
         raise InputError("lora_family", field="prompt", value=recipe.model.id)
-    for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
-        name = _ADAPTER.format(place)
+    for number, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
+        name = _ADAPTER.format(number)
         misfit = InputError("lora_misfit", field="prompt", value=lora.id)
         with (
             foreign_errors(lambda *_, misfit=misfit: misfit),

@@ -31,8 +31,8 @@ from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import native, portable
 from seedgrid.storage import starts
 
+# A block around the call of a pipeline, which accelerates or watches the pipeline's parts
 CallContext = Callable[[Any], AbstractContextManager[Any]]
-"""A block around the call of a pipeline, which accelerates or watches the pipeline's parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,7 @@ def _arguments(cells: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) -> list[list[int]]:
     """Split a batch into calls in which no neighbour reaches a picture; nearly always one call.
 
-    SDXL treats absent and empty negative prompts differently, but all of a call alike. Words that
+    SDXL treats absent and empty negative prompts differently, but not within one call. Words that
     are read alone share a call only if their lengths are equal.
     """
     family = loaded.files.family
@@ -183,8 +183,7 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) ->
         lengths = words[place].lengths if words else ()
         is_zeroed = family.zeroes_empty_negative and not recipe.negative_prompt
         has_mark = bool(family.told_apart and family.told_apart.search(recipe.prompt))
-        kind = (lengths, is_zeroed, has_mark)
-        groups.setdefault(kind, []).append(place)
+        groups.setdefault((lengths, is_zeroed, has_mark), []).append(place)
     return list(groups.values())
 
 
@@ -267,7 +266,7 @@ def _follow(
 
 
 def _num_steps(scheduler: Any, recipe: Recipe, loaded: Loaded) -> int:
-    """Return how many steps there will be: from a start most models run only the last ones."""
+    """Return how many steps are run: from a start most models run only the last ones."""
     total, steps = len(scheduler.timesteps), recipe.num_inference_steps
     if not recipe.start or not loaded.files.family.strength_shortens:
         return total

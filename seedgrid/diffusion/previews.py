@@ -29,8 +29,8 @@ _ROUGHNESS: Final = 0.5  # Strength of the noise in the latents of the fit
 _RIDGE: Final = 0.1  # Weight of the fit's regularization
 _NOISE_STRENGTH: Final = 0.5  # Noise at full strength dazzles
 
+# From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
-"""From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

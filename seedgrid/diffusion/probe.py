@@ -29,8 +29,9 @@ _LONG_PROMPT: Final = " ".join(  # With the greatest and smallest bracket weight
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 
+# Computes W recipes, of which one (by its number) decides what may share its call, in a block;
+# returns results with one row a cell
 Compute = Callable[[Sequence[Recipe], int, CallContext], list[torch.Tensor]]
-"""Computes W recipes in the call of one of them, in a block; returns results with a row a cell."""
 
 
 class _LeakFound(Exception):  # noqa: N818 (a signal, not an error)
@@ -58,7 +59,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
         except _LeakFound:
             pass
         except RunError as error:
-            # NaN that leaked at a greater width may have stayed in the model.
+            # NaN that leaked at a greater width may persist in the model.
             if not checks or error.code != "picture_nan":
                 raise
         checks += comparison.checks.values()
@@ -82,7 +83,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
 def _paint_twice(
     recipe: Recipe, compute: Compute, watch: Watch, family: Family, comparison: _Comparison
 ) -> None:
-    """Compare the own picture beside mild, then wild neighbours, whose NaN may stay in a model."""
+    """Compare the own picture beside mild and wild neighbours; NaN comes last: it may persist."""
     width = recipe.lock_width
     # The neighbours change slowly: some caches skip steps then.
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
@@ -155,7 +156,7 @@ class _Comparison:
         self._note(part, compared, sum(int((a != b).sum()) for a, b in unequal))
 
     def end(self, part: str) -> None:
-        """Check that all rows came again, and that this part was compared at all."""
+        """Check that all kept rows were compared, and that this part was among them."""
         if self._next != len(self._kept):
             self._note(BETWEEN, 1, 1)
         if part not in self.checks:

@@ -6,9 +6,8 @@ spandrel reads all others. Each tile (core/finals.py) is what plain spandrel com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -23,9 +22,9 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_e
 from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, Upscaler
-from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.diffusion.environment import computing, current_passport
-from seedgrid.diffusion.libraries import Result, foreign_errors, within_memory
+from seedgrid.diffusion.libraries import foreign_errors
 from seedgrid.diffusion.loading import pick_device
 from seedgrid.models.files import read_header
 from seedgrid.models.shelf import UPSCALERS, compact_scale
@@ -60,42 +59,36 @@ class Compact:
         return result + functional.interpolate(image, scale_factor=self.scale, mode="nearest")
 
 
-class EnlargingBackend:
-    """Holds the last network; see `Backend`. `free_memory` frees all models and networks."""
+class Enlarger:
+    """Enlarges pictures, and keeps the network that was used last."""
 
-    def __init__(self, free_memory: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self._key: tuple[Upscaler, str] | None = None
         self._network: Any = None
-        self._free_memory = free_memory
 
-    def prepare(
-        self,
-        recipe: Recipe,
-        placement: Placement,
-        watch: LoadWatch | None = None,  # noqa: ARG002 (networks are small)
-    ) -> Passport:
-        """Load the network, and return the passport it would have."""
-        starts.check_there([recipe.start])
-
-        def describe(network: Any, device: torch.device) -> Passport:
-            libraries = () if isinstance(network, Compact) else ("spandrel",)
-            return current_passport(device, placement, libraries)
-
-        return self._with_network(describe, recipe, placement, Unwatched())
-
-    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+    def has(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the network is loaded already."""
         return self._key == (recipe.upscaler, str(pick_device(placement.device)))
 
-    def paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
-        """Enlarge the start of a recipe to the recipe's size; a batch holds one."""
-        (recipe,) = recipes
-        return (self._with_network(partial(_enlarge, recipe, watch), recipe, placement, watch),)
+    def prepare(self, recipe: Recipe, upscaler: Upscaler, placement: Placement) -> Passport:
+        """Load the network, and return the passport it would have."""
+        starts.check_there([recipe.start])
+        device = pick_device(placement.device)
+        with computing(recipe, placement):
+            network = self.load(upscaler, device)
+            libraries = () if isinstance(network, Compact) else ("spandrel",)
+            return current_passport(device, placement, libraries)
 
-    def close(self) -> None:
-        """Free the network."""
+    def enlarge(
+        self, recipe: Recipe, upscaler: Upscaler, placement: Placement, watch: Watch
+    ) -> Outcome:
+        """Enlarge the start of a recipe to the recipe's size."""
+        device = pick_device(placement.device)
+        with computing(recipe, placement):
+            return _enlarge(recipe, self.load(upscaler, device), device, watch)
+
+    def clear(self) -> None:
+        """Drop the network."""
         self._key = self._network = None
 
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
@@ -107,32 +100,15 @@ class EnlargingBackend:
         path = UPSCALERS.recorded(upscaler)  # It checks the file's digest each time.
         key = (upscaler, str(device))
         if self._key != key:
-            self.close()
+            self.clear()
             network = _compact(path, device) or _of_spandrel(path, device, upscaler.id)
             if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
             self._network, self._key = network, key
         return self._network
 
-    def _with_network(
-        self,
-        work: Callable[[Any, torch.device], Result],
-        recipe: Recipe,
-        placement: Placement,
-        watch: Watch,
-    ) -> Result:
-        """Do some work with a recipe's network, on its device and within the memory."""
-        device, upscaler = pick_device(placement.device), recipe.upscaler
-        assert upscaler is not None
 
-        def compute() -> Result:
-            with computing(recipe, placement):
-                return work(self.load(upscaler, device), device)
-
-        return within_memory(compute, self._free_memory, watch.freed, recipe, str(device))
-
-
-def _enlarge(recipe: Recipe, watch: Watch, network: Any, device: torch.device) -> Outcome:
+def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
     """Enlarge until the size is reached, and shrink by Lanczos where that is too much."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)

@@ -26,8 +26,8 @@ from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
 
-_SPREAD_STRENGTH: Final = 0.5  # How far words move: a share of the farthest one from the mean
-_SPREAD_STREAM: Final = 0x53505244  # Xor-ed with a seed: other noise than the picture's
+_SPREAD_STRENGTH: Final = 0.5  # How far words move, as a share of the farthest one's distance
+_SPREAD_STREAM: Final = 0x53505244  # Xor-ed with a seed, so that the noise is not the picture's
 # Names of a denoiser's arguments: the words (a tensor, or a list with a tensor a row); the latents
 _WORDS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
 _SAMPLES: Final = ("sample", "hidden_states", "x")
@@ -43,7 +43,7 @@ class Way:
 
     outputs: list[torch.Tensor] = field(default_factory=list)  # The scheduler's input at each call
     latents: list[torch.Tensor] = field(default_factory=list)  # Its result, (C, h, w), (tokens, C)
-    form: Any = None  # The structure of the denoiser's output (`_form`)
+    form: Any = None  # The denoiser's output, as `_form` returns it
     pixels: Pixels | None = None  # The picture; None if it was not painted to its end
 
     @property
@@ -197,9 +197,9 @@ class Steering:
     def _spread(self, rows: Sequence[int], words: Any) -> Any:
         """Move the words of rows, negative ones included, by seeded noise.
 
-        All words of a picture are moved alike, along a random mixture of their differences from
+        All words of a picture are moved by one vector, a random mixture of their differences from
         their mean: noise of each word's own would cancel out, and other directions mean nothing to
-        a denoiser. The first word is no part of the mixture: language models give it values a
+        a denoiser. The first word is no part of the mixture, as language models give it values a
         thousand times as large.
         """
         spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
@@ -207,25 +207,28 @@ class Steering:
             for place in range(row, len(words), len(self._cells)):
                 own = words[place]
                 (generator,) = fresh_generators([self._cells[row].seed ^ _SPREAD_STREAM])
-                values = own.float().flatten(1)
-                rest = values[min(1, len(values) - 1) :]
-                apart = rest - rest.mean(0)
-                noise = torch.randn(1, len(apart), generator=generator).to(own.device) @ apart
-                farthest = apart.square().sum(1).sqrt().amax()
-                far = _SPREAD_STRENGTH * farthest / noise.square().sum().sqrt().clamp_min(1e-6)
-                spread[place] = (values + noise * far).reshape(own.shape).to(own.dtype)
+                values = own.float().flatten(1)  # (words, width)
+                others = values[min(1, len(values) - 1) :]
+                differences = others - others.mean(0)
+                shares = torch.randn(1, len(differences), generator=generator).to(own.device)
+                mixture = shares @ differences
+                farthest = differences.square().sum(1).sqrt().amax()
+                length = mixture.square().sum().sqrt().clamp_min(1e-6)
+                moved = values + mixture * (_SPREAD_STRENGTH * farthest / length)
+                spread[place] = moved.reshape(own.shape).to(own.dtype)
         return spread
 
 
 def _with_words(
     forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    given = inspect.signature(forward).bind(*args, **kwargs)
-    name = next((name for name in _WORDS if given.arguments.get(name) is not None), None)
+    """Return a denoiser's arguments with its words changed."""
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    name = next((name for name in _WORDS if bound.arguments.get(name) is not None), None)
     if name is None:
         raise InputError("spread_unsupported", field="spread")
-    given.arguments[name] = change(given.arguments[name])
-    return given.args, given.kwargs
+    bound.arguments[name] = change(bound.arguments[name])
+    return bound.args, bound.kwargs
 
 
 def _form(output: Any) -> Any:
@@ -240,7 +243,7 @@ def _form(output: Any) -> Any:
 
 
 def _blank(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
-    """Make an output of a form, of zeros that nobody reads, with as many rows as a sample has."""
+    """Return an output of this form, of zeros that nothing reads, with as many rows as `sample`."""
 
     def rows(part: Any) -> Any:
         if isinstance(part, list):
@@ -298,7 +301,7 @@ class PartWatch:
 
     @property
     def end(self) -> int:
-        """How many steps are done after this batch; the halting step itself is never reported."""
+        """How many steps are done after this batch; the step that halts it is not reported."""
         return self._steps_before + (self._halt or self._last)
 
     @property

@@ -48,7 +48,7 @@ class Batch:
     recipes: tuple[Recipe, ...]
     placement: Placement
     paint: bool  # False only loads the model and returns the passport
-    # The folders with the pictures and masks that recipes name
+    # The folders with the pictures and masks in recipes
     starts: tuple[Path, ...] = field(default_factory=lambda: starts.places)
 
     def ends_with(self, message: Message) -> bool:
@@ -84,7 +84,7 @@ class AwayBackend:
         placement: Placement,
         watch: LoadWatch | None = None,  # noqa: ARG002 (the worker does not report its loading)
     ) -> Passport:
-        """Return the passport under which the worker computes; it is asked once."""
+        """Return the passport under which the worker computes, asking for it once."""
         if not self.is_ready(recipe, placement):
             self._compute([recipe], placement, None)
         return self._passports[recipe.batch_key, placement]
