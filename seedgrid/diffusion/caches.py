@@ -93,7 +93,7 @@ class PipelineCache:
         self._tiny_decoders: dict[tuple[str, torch.dtype, torch.device], Any] = {}
 
     def has(self, recipe: Recipe, placement: Placement) -> bool:
-        """Tell whether `get` would be quick."""
+        """Tell whether the pipeline is loaded already."""
         return _key(recipe, placement) in self._loaded
 
     def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:

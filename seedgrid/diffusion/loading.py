@@ -108,10 +108,9 @@ def read_pipeline(
         RunError: `library_import`.
     """
     pipeline_class = _pipeline_class(files.family)
+    model = recipe.model.id
     with (
-        foreign_errors(
-            lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
-        ),
+        foreign_errors(lambda _, reason: ModelError("model_damaged", value=model, file=reason)),
         quiet_diffusers(),
         _called_before_parts(watch) if watch else nullcontext(),
     ):
@@ -121,9 +120,8 @@ def read_pipeline(
             checkpoint, config = str(files.checkpoint), str(files.folder)
             pipeline = pipeline_class.from_single_file(checkpoint, config=config, **options)
         else:
-            pipeline = pipeline_class.from_pretrained(
-                files.folder, variant=files.variant, use_safetensors=True, **options
-            )
+            options |= {"variant": files.variant, "use_safetensors": True}
+            pipeline = pipeline_class.from_pretrained(files.folder, **options)
     with quiet_diffusers():  # It warns of each part for which a LoRA has no layers.
         _add_loras(pipeline, recipe, loras)
     pipeline.set_progress_bar_config(disable=True)
@@ -144,14 +142,14 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
 
 def _pipeline_class(family: Family) -> Any:
     """Import a family's class and all that it needs; a failure is not the model's fault."""
-    with foreign_errors(
-        # The innermost reason is in the last line.
-        lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
-    ):
+
+    def refusal(error: Exception, _: str) -> RunError:  # The innermost reason is in the last line.
+        return RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
+
+    with foreign_errors(refusal), quiet_diffusers():
         import diffusers
 
-        with quiet_diffusers():
-            return getattr(diffusers, family.pipeline)
+        return getattr(diffusers, family.pipeline)
 
 
 @contextmanager
@@ -174,10 +172,14 @@ def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
 
 def _quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
     """Return the arguments by which diffusers keeps weights in fewer bits."""
+    if recipe.is_int8:
+        check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
+        single_file = files.checkpoint.name if files.checkpoint else ""
+        names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
+        if unfit := next(filter(None, names), ""):
+            raise InputError("dtype_int8", field="dtype", value=unfit)
     if quantiser_of(recipe, files) == "sdnq":
-        if recipe.is_int8:
-            _check_int8(files, recipe)
-        # Its compiled kernels have other bits on every machine.
+        # The results of its compiled kernels differ from machine to machine.
         os.environ["SDNQ_USE_TORCH_COMPILE"] = "0"
         logging.getLogger("sdnq").setLevel(logging.ERROR)
         import sdnq  # noqa: F401
@@ -189,14 +191,6 @@ def _quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
         mapping = {name: SDNQConfig(weights_dtype="int8") for name in parts}
         return {"quantization_config": PipelineQuantizationConfig(quant_mapping=mapping)}
     return _read_gguf(files, recipe) if files.quantiser == "gguf" else {}
-
-
-def _check_int8(files: ModelFiles, recipe: Recipe) -> None:
-    check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
-    single_file = files.checkpoint.name if files.checkpoint else ""
-    names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
-    if unfit := next(filter(None, names), ""):
-        raise InputError("dtype_int8", field="dtype", value=unfit)
 
 
 def _read_gguf(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:

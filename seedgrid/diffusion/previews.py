@@ -164,7 +164,11 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     VAE's detail in a thousandth of its time.
     """
     detail = min(_DETAIL, latent_px)
-    latents = _sample_latents(channels)  # (4, C, 12, 12)
+    (generator,) = fresh_generators((0,))
+    coarse = torch.randn(4, channels, 4, 4, generator=generator)
+    smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
+    # Some noise, so that neighbours differ: (4, C, 12, 12)
+    latents = smooth + _ROUGHNESS * torch.randn(smooth.shape, generator=generator)
     with torch.no_grad():
         rgb = _decode(vae, latents.to(vae.device)).float().cpu().nan_to_num(0)
     small = functional.interpolate(rgb, size=(12 * detail, 12 * detail), mode="area")
@@ -179,14 +183,6 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
         return functional.pixel_shuffle(seen, detail)
 
     return to_pixels
-
-
-def _sample_latents(channels: int) -> torch.Tensor:
-    """Return smooth fields with some noise, so that neighbours differ."""
-    (generator,) = fresh_generators((0,))
-    coarse = torch.randn(4, channels, 4, 4, generator=generator)
-    smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
-    return smooth + _ROUGHNESS * torch.randn(smooth.shape, generator=generator)
 
 
 def _padded(latents: torch.Tensor) -> torch.Tensor:

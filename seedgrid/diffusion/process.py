@@ -78,7 +78,7 @@ def tune_process() -> None:
 
 @contextmanager
 def large_import() -> Iterator[None]:
-    """Pause the garbage collector for imports, and exempt what they made; only in a tuned process.
+    """Pause the garbage collector for imports, and exempt what they made, in a tuned process.
 
     It saves a seventh of Gradio's import, a fifth of torch's and diffusers'.
     """
@@ -101,9 +101,8 @@ def _keep_freed_memory() -> None:
     Linux's C library gives large blocks back, and the system fills new ones with zeros: a fifth of
     the time of a small model. One arena for all threads: the others cannot hold blocks above 64 MB.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    is_linux = sys.platform.startswith("linux")
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if is_linux else None
     if mallopt is not None:  # Another C library (musl) has none.
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
