@@ -32,6 +32,7 @@ _KEPT_TEXT_BYTES: Final = 64 * 1024**2
 _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
 _PAIRS: Final = "pairs"  # The file of the cache folder with the results of PairedDecoding
 
+_Key = tuple[object, ...]  # All that a row of an encoder's output depends on
 _Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor, and its form
 
 
@@ -182,7 +183,7 @@ class TextCache:
     """
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[str, _Row] = OrderedDict()
+        self._rows: OrderedDict[_Key, _Row] = OrderedDict()
         self._num_bytes = 0
 
     @contextmanager
@@ -226,31 +227,25 @@ def _num_bytes(row: Sequence[torch.Tensor | None]) -> int:
     return sum(part.nbytes for part in row if part is not None)
 
 
-def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_Key]:
     """Return one key for each row of the batch; none when the input has no rows of token ids."""
     named: list[tuple[object, Any]] = [*enumerate(args), *kwargs.items()]
     ids = next((value for _, value in named if isinstance(value, torch.Tensor)), None)
     if ids is None or ids.ndim != 2 or ids.is_floating_point():
         return []
-    width = ids.shape[0]
-    shared = hashlib.sha256(f"{context}|{width}".encode())
-    rows = [hashlib.sha256() for _ in range(width)]
-    for name, value in named:
-        shared.update(f"|{name}:".encode())
-        if not isinstance(value, torch.Tensor):
-            shared.update(repr(value).encode())
-            continue
-        shared.update(f"{tuple(value.shape)}{value.dtype}".encode())
-        if value.ndim == 0 or value.shape[0] != width:
-            shared.update(_bytes(value))
-            continue
-        for row, part in zip(rows, value, strict=True):
-            row.update(_bytes(part))
-    return [f"{shared.hexdigest()}{row.hexdigest()}" for row in rows]
+    width = len(ids)
 
+    def key(row: int) -> _Key:
+        parts: list[object] = [context, width]
+        for name, value in named:
+            if isinstance(value, torch.Tensor):
+                own = value[row] if value.shape[:1] == (width,) else value
+                parts += [name, value.shape, value.dtype, repr(own.tolist())]
+            else:
+                parts += [name, repr(value)]
+        return tuple(parts)
 
-def _bytes(tensor: torch.Tensor) -> bytes:
-    return tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
+    return [key(row) for row in range(width)]
 
 
 class PairedDecoding:
@@ -289,20 +284,10 @@ class PairedDecoding:
         kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
         key = hashlib.sha256(kind.encode()).hexdigest()
         if self._is_equal.get(key) is True:
-            return _two_by_two(latents, decode)
+            return torch.cat([decode(pair)[0] for pair in latents.split(2)])
         pictures: torch.Tensor = decode(latents)[0]
         if key not in self._is_equal:
-            self._is_equal[key] = torch.equal(_two_by_two(latents, decode), pictures)
+            pairs = torch.cat([decode(pair)[0] for pair in latents.split(2)])
+            self._is_equal[key] = torch.equal(pairs, pictures)
             remember_one(_PAIRS, key, self._is_equal[key])
         return pictures
-
-
-def _two_by_two(latents: torch.Tensor, decode: Callable[..., Any]) -> torch.Tensor:
-    """Decode into one tensor, so that at most two pictures are computed at a time."""
-    first: torch.Tensor = decode(latents[:2])[0]
-    pictures = first.new_empty(len(latents), *first.shape[1:])
-    pictures[:2] = first
-    del first
-    for start in range(2, len(latents), 2):
-        pictures[start : start + 2] = decode(latents[start : start + 2])[0]
-    return pictures

@@ -52,7 +52,7 @@ def paint_batch(
     contexts: Sequence[CallContext],
     guide: Guide,
 ) -> tuple[tuple[Outcome, Way], ...]:
-    """Return each recipe's picture, or its error, and its way; if `guide` halts, ways alone."""
+    """Return each recipe's picture, or its error, and its way; only ways count if it is halted."""
     painted: dict[int, tuple[Outcome, Way]] = {}
     words = _words(recipes, loaded, contexts)
     for places in _calls(recipes, loaded, words):
@@ -309,10 +309,8 @@ def _reported_tiles(pipeline: Any, watch: Watch) -> Iterator[None]:
 
 def _num_tiles(vae: Any, latents: torch.Tensor) -> int:
     """Return the number of tiles of AutoencoderKL.tiled_decode; 0 for another class of VAE."""
-    size = getattr(vae, "tile_latent_min_size", None)
-    overlap = getattr(vae, "tile_overlap_factor", None)
-    if size is None or overlap is None:
+    if not (hasattr(vae, "tile_latent_min_size") and hasattr(vae, "tile_overlap_factor")):
         return 0
-    stride = int(size * (1 - overlap))
+    stride = int(vae.tile_latent_min_size * (1 - vae.tile_overlap_factor))
     height, width = latents.shape[-2:]
     return math.ceil(height / stride) * math.ceil(width / stride)

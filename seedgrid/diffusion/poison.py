@@ -3,7 +3,7 @@
 A tensor of a batch of W cells has W rows, or 2 W with guidance, and row r belongs to cell r % W.
 Arithmetic that mixes rows, however little, carries NaN into the own ones. Code may skip NaN, so
 there are other neighbours, too: huge ones, ordinary ones (the own values in another order), and
-near ones (the own values times 1.0625).
+near ones (the own values, a little greater).
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -27,7 +27,7 @@ MILD: Final[Kinds] = ("near", "ordinary")
 BETWEEN: Final = "between the parts"
 _NOT_ROWS: Final = ("_ids", "_mask")  # Ends of arguments' names: positions, masks
 _HUGE_POWER: Final = 0.4  # Power of a format's largest number: sums of its squares are finite
-_LOUDER: Final = 1.0625
+_NEAR_FACTOR: Final = 1.0625
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
         case "ordinary":
             return own.roll(1, -1)
         case "near":
-            return own.mul(_LOUDER)
+            return own.mul(_NEAR_FACTOR)
 
 
 class PoisonedGrid:

@@ -109,7 +109,7 @@ class Enlarger:
 
 
 def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
-    """Enlarge until the size is reached, and shrink by Lanczos where that is too much."""
+    """Enlarge until the size is reached, and shrink by Lanczos what is larger."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
     total, numbers = sum(len(cut(*each)) for each in sizes), count(1)
@@ -130,7 +130,7 @@ def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -
 def _enlarged(
     pixels: Pixels, network: Any, device: torch.device, watch: Watch, show: Callable[[Pixels], None]
 ) -> Pixels:
-    """Return a picture as much larger as a network makes it; empty if there is NaN in it."""
+    """Return a picture enlarged once by a network; an empty one if the network returns NaN."""
     height, width, _ = pixels.shape
     scale = network.scale
     # Previews show a plain enlargement of the tiles that are not done yet.

@@ -139,7 +139,7 @@ class Steering:
             if all(self._is_held(row) for row in range(len(self._cells))):
                 sample = next((kwargs[name] for name in _SAMPLES if name in kwargs), None)
                 return _blank(self._ways[0].form, args[0] if sample is None else sample)
-            if rows := self._spread_rows():
+            if rows := [row for row in range(len(self._cells)) if self._is_spread(row)]:
                 args, kwargs = _with_words(original, args, kwargs, partial(self._spread, rows))
             output = original(*args, **kwargs)
             self._form = self._form or _form(output)
@@ -186,13 +186,10 @@ class Steering:
             self._regions[row] = torch.from_numpy(cells).to(latents.device)
         return self._regions[row]
 
-    def _spread_rows(self) -> list[int]:
-        return [
-            row
-            for row, cell in enumerate(self._cells)
-            if cell.spread
-            and self._call < max(1, round(cell.spread * cell.num_inference_steps)) * self.order
-        ]
+    def _is_spread(self, row: int) -> bool:
+        cell = self._cells[row]
+        steps = max(1, round(cell.spread * cell.num_inference_steps))
+        return cell.spread > 0 and self._call < steps * self.order
 
     def _spread(self, rows: Sequence[int], words: Any) -> Any:
         """Move the words of rows, negative ones included, by seeded noise.

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -86,15 +87,11 @@ class Words:
 
 def read_alone(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[Words]:
     """Read each recipe's words by themselves, equal ones once."""
-    read: dict[tuple[str, ...], Words] = {}
-    words = []
-    for recipe in recipes:
-        negative = [family.left_out(recipe)] if family.needs_negative(recipe) else []
-        texts = (recipe.prompt, *negative)
-        if texts not in read:
-            read[texts] = _read(pipeline, family, *texts)
-        words.append(read[texts])
-    return words
+    read = cache(partial(_read, pipeline, family))
+    return [
+        read(recipe.prompt, family.left_out(recipe) if family.needs_negative(recipe) else None)
+        for recipe in recipes
+    ]
 
 
 def words_together(words: Sequence[Words], family: Family) -> dict[str, Any]:
@@ -112,7 +109,7 @@ def words_together(words: Sequence[Words], family: Family) -> dict[str, Any]:
     return arguments
 
 
-def _read(pipeline: Any, family: Family, prompt: str, negative: str | None = None) -> Words:
+def _read(pipeline: Any, family: Family, prompt: str, negative: str | None) -> Words:
     """Read one recipe's words as the pipeline's own call does for one picture."""
     parameters = inspect.signature(pipeline.encode_prompt).parameters
     default = inspect.signature(pipeline.__call__).parameters.get("max_sequence_length")

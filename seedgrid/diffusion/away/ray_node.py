@@ -90,7 +90,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _keep_token_private(path: Path) -> None:
-    """Make the token if there is none, readable by its owner only; Ray's would be by everybody."""
+    """Make the token if there is none; Ray would make one that everybody can read."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
