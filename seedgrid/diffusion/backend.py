@@ -22,9 +22,7 @@ MAX_THREADS: Final = 256
 
 Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
 PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture a recipe, in order
-LoadWatch = Callable[
-    [], None
-]  # Called before each part is loaded; an error of it stops the loading
+LoadWatch = Callable[[], None]  # Called before each part is loaded; its errors stop the loading
 
 
 @dataclass(frozen=True, kw_only=True)

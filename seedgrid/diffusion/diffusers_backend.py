@@ -132,7 +132,7 @@ class DiffusersBackend:
         is_followed: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Way], ...]:
-        """Paint missing parents, then a batch, and keep its ways; `is_followed`: by children."""
+        """Paint missing parents, then a batch, and keep its ways, all if children follow them."""
         first = recipes[0]
         ways, part = self._parents_ways(recipes, placement, watch)
         limit = math.inf if is_followed else max_bytes()

@@ -1,4 +1,4 @@
-"""The environment of a computation: set as a recipe and a placement say, described by a passport.
+"""The environment of a computation: how it is set, and the passport that describes it.
 
 The determinism level `off` touches nothing. `seeded` turns off what may change from run to run or
 rounds more coarsely: cuDNN's autotuning and TensorFloat-32. `strict` also demands deterministic

@@ -22,8 +22,7 @@ from seedgrid.models.families import vae_scale
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.schedulers import TABLE
 
-MAX_PREVIEW_PX: Final = 256
-
+_MAX_PX: Final = 256  # The longer side of a preview
 _DETAIL: Final = 2  # How many pixels of a preview a latent pixel is wide
 _ROUGHNESS: Final = 0.5  # Strength of the noise in the latents of the fit
 _RIDGE: Final = 0.1  # Weight of the fit's regularization
@@ -91,7 +90,7 @@ class Preview:
             return _as_pictures(self.to_pixels(_NOISE_STRENGTH * noise))
 
     def _noise(self, recipe: Recipe) -> torch.Tensor:
-        """Draw as pipelines do, before anything is packed: (C, h, w), mixed with other noise."""
+        """Draw a recipe's noise as pipelines do before they pack it: (C, h, w)."""
         shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
         draws = 2 if recipe.start else 1  # With a start the first draw is the encoder's.
         noise = _drawn(shape, recipe.seed, draws)
@@ -101,7 +100,7 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare the previews of a pipeline just loaded; fit the map `now`, on the CPU, or later."""
+    """Prepare the previews of a pipeline just loaded, on the CPU; fit the map `now` or later."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
@@ -121,9 +120,8 @@ def _drawn(shape: tuple[int, ...], seed: int, draws: int) -> torch.Tensor:
 
 def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
     """Turn RGB (n, 3, H, W) in -1 … 1 into small pictures."""
-    longest = max(rgb.shape[-2:])
-    if longest > MAX_PREVIEW_PX:
-        shrink = MAX_PREVIEW_PX / longest
+    shrink = _MAX_PX / max(rgb.shape[-2:])
+    if shrink < 1:
         rgb = functional.interpolate(rgb.float(), scale_factor=shrink, mode="area")
     rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
     array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
@@ -143,10 +141,8 @@ def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> t
 
 def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     config = vae.config
-    if "latents_mean" in config and "latents_std" in config and config.latents_mean:
-        mean, std = (
-            torch.tensor(x)[:, None, None] for x in (config.latents_mean, config.latents_std)
-        )
+    if getattr(config, "latents_mean", None) and getattr(config, "latents_std", None):
+        mean, std = torch.tensor([config.latents_mean, config.latents_std])[:, :, None, None]
         latents = latents * std + mean
     else:
         shift = getattr(config, "shift_factor", None) or 0
@@ -179,8 +175,8 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     bias = solution[-1].contiguous()
 
     def to_pixels(clean: torch.Tensor) -> torch.Tensor:
-        seen = functional.conv2d(_padded(clean.float().cpu()), kernel, bias)
-        return functional.pixel_shuffle(seen, detail)
+        pixels = functional.conv2d(_padded(clean.float().cpu()), kernel, bias)
+        return functional.pixel_shuffle(pixels, detail)
 
     return to_pixels
 

@@ -34,7 +34,7 @@ class ProbeReport(Value):
     scheduler: str
     num_inference_steps: int  # How many were run
     asked_width: int  # The width of the recipe
-    tested_width: int  # The greatest up to `asked_width` without a leak; 0 if not even 1
+    tested_width: int  # The greatest up to `asked_width` without a leak; 0 if even 1 leaks
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str  # UTC, ISO 8601

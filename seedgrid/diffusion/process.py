@@ -58,7 +58,7 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
 }
 
-LIMIT_NAMES: Final = tuple(_VALUES)  # They limit a CPU's libraries: instructions, threads
+LIMIT_NAMES: Final = tuple(_VALUES)  # Variables that limit instructions or threads
 
 
 def tune_process() -> None:

@@ -43,7 +43,7 @@ class Way:
 
     outputs: list[torch.Tensor] = field(default_factory=list)  # The scheduler's input at each call
     latents: list[torch.Tensor] = field(default_factory=list)  # Its result, (C, h, w), (tokens, C)
-    form: Any = None  # The denoiser's output, as `_form` returns it
+    form: Any = None  # The denoiser's output, with one row of zeros in place of each tensor
     pixels: Pixels | None = None  # The picture; None if it was not painted to its end
 
     @property
@@ -130,7 +130,7 @@ class Steering:
 
     @contextmanager
     def used_by(self, pipeline: Any, denoiser: str) -> Iterator[None]:
-        """Skip a pipeline's denoiser while all rows are held; spread its words."""
+        """Skip a pipeline's denoiser while all rows are held; move the words of spread rows."""
         module = getattr(pipeline, denoiser)
         original = module.forward
 

@@ -48,7 +48,7 @@ class Batch:
     recipes: tuple[Recipe, ...]
     placement: Placement
     paint: bool  # False only loads the model and returns the passport
-    # The folders with the pictures and masks in recipes
+    # The folders of the pictures and masks that recipes begin from
     starts: tuple[Path, ...] = field(default_factory=lambda: starts.places)
 
     def ends_with(self, message: Message) -> bool:
@@ -96,7 +96,7 @@ class AwayBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Have a batch painted there; raise RunCancelled, `remote_changed` for a new passport."""
+        """Paint a batch there; raise RunCancelled, or `remote_changed` for another passport."""
         expected = self.prepare(recipes[0], placement)
         outcomes = self._compute(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != expected:
@@ -117,7 +117,7 @@ class AwayBackend:
     def _compute(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
     ) -> tuple[Outcome, ...]:
-        """Have recipes painted; without a watch, only learn the passport."""
+        """Paint recipes there; without a watch, only ask for the passport."""
         batch = Batch(recipes=tuple(recipes), placement=placement, paint=watch is not None)
         with contextlib.closing(self._worker.compute(batch)) as messages:
             for kind, *data in messages:
@@ -250,4 +250,4 @@ class ZeroGpu:
             raise RunError("remote_failed", reason=reason) from error
 
     def close(self) -> None:
-        """Do nothing: what is lent goes back by itself."""
+        """Do nothing: a lent GPU is returned without it."""

@@ -18,11 +18,7 @@ from seedgrid.core.errors import InputError, RunError
 PORT: Final = 6379
 CPU_SLOT: Final = "seedgrid_cpu"  # Ray's resource by which a machine offers workers without a GPU
 GPU_SLOT: Final = "seedgrid_gpu"  # The same for workers with one each
-SETTINGS: Final = {
-    "RAY_AUTH_MODE": "token",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DEDUP_LOGS": "0",
-}
+SETTINGS: Final = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray then listens at 127.0.0.1
 
 
@@ -58,7 +54,7 @@ def connect(cluster: str) -> str:
 
 
 def join(address: str | None, *, port: int = PORT) -> NoReturn:
-    """Offer this machine's workers until this process is stopped; Ray takes its place."""
+    """Offer this machine's workers until this process, which becomes Ray's, is stopped."""
     set_up()
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
