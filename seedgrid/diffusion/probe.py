@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -20,7 +21,7 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.pipeline_call import CallContext
-from seedgrid.diffusion.poison import BETWEEN, MILD, WILD, Batch, PoisonedGrid
+from seedgrid.diffusion.poison import BETWEEN, MILD, WILD, PoisonedGrid
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
@@ -85,20 +86,19 @@ def _paint_twice(
 ) -> None:
     """Compare the own picture beside mild and wild neighbours; NaN comes last: it may persist."""
     width = recipe.lock_width
+    grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.lists_words)
     # The neighbours change slowly: some caches skip steps then.
-    mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
-    wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
+    mild = grid(see=comparison.keep, own=width - 1, kinds=MILD, pace=2)
+    wild = grid(see=comparison.compare, own=0, kinds=WILD)
     others = [_neighbour(recipe, place) for place in range(1, width)]
     # Some pipelines look at the first negative words only.
     others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
-    grid = PoisonedGrid(mild, watch, comparison.keep)
-    own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, grid.watching)]
+    own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, mild.watching)]
     if not all(bool(torch.isfinite(rows).all()) for rows in own):
         raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     comparison.keep("picture", own)
     strangers = [_stranger(recipe, place, family) for place in range(1, width)]
-    grid = PoisonedGrid(wild, watch, comparison.compare)
-    painted = compute([recipe, *strangers], wild.own, grid.watching)
+    painted = compute([recipe, *strangers], wild.own, wild.watching)
     comparison.compare("picture", [wild.own_rows(rows) for rows in painted])
     comparison.end(f"denoiser ({family.denoiser})")
 
