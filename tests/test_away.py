@@ -29,8 +29,14 @@ from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.away import computing, ray_node
-from seedgrid.diffusion.away.computing import AwayBackend, Batch, Message, compute
-from seedgrid.diffusion.away.zero_gpu import ZeroGpu, seconds_for
+from seedgrid.diffusion.away.computing import (
+    AwayBackend,
+    Batch,
+    Message,
+    ZeroGpu,
+    compute,
+    seconds_for,
+)
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.engine import Engine

@@ -13,8 +13,8 @@ import torch
 from painting import paint, plain_call, recipes_for
 from sweeping import rest_swept
 
+from seedgrid.diffusion.caches import PairedDecoding
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.shortcuts import PairedDecoding
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 

@@ -11,7 +11,7 @@ from refusing import refused
 
 from seedgrid.core.errors import DeviceError
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.devices import (
+from seedgrid.diffusion.loading import (
     pick_device,
     place,
 )

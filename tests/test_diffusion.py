@@ -66,7 +66,7 @@ def test_the_noise_that_is_shown_is_the_noise_that_is_used(
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
         latents = drawn[0] if isinstance(drawn, tuple) else drawn
-        rows = unpacked(loaded.preview._channels, latents, recipe.height, recipe.width)
+        rows = unpacked(loaded.preview.channels, latents, recipe.height, recipe.width)
         drawn_by.append(rows[0])
         return drawn
 

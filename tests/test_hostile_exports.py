@@ -32,7 +32,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.process import PlainFormatter
 from seedgrid.core.recipe import ModelRef, Passport
 from seedgrid.core.text import library_release, one_line
-from seedgrid.diffusion import processor
+from seedgrid.diffusion import process
 from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, MAX_THREADS
 from seedgrid.export import bundle, script
 from seedgrid.formats import png
@@ -129,7 +129,7 @@ def test_a_script_is_the_same_program_whatever_its_pictures_say(
 @given(
     text=WORDS,
     threads=st.integers(-(2**62), 2**62),
-    limits=st.dictionaries(WORDS | st.sampled_from(processor.LIMIT_NAMES), WORDS),
+    limits=st.dictionaries(WORDS | st.sampled_from(process.LIMIT_NAMES), WORDS),
 )
 def test_of_a_passport_a_script_holds_known_names_and_values_only(
     text: str, threads: int, limits: dict[str, str]
@@ -144,7 +144,7 @@ def test_of_a_passport_a_script_holds_known_names_and_values_only(
     assert said["attention"] in ATTENTION_NAMES
     assert said["memory_format"] in ("channels_last", "contiguous")
     assert said["threads"] is None or 0 < said["threads"] <= MAX_THREADS
-    assert said["instruction_limits"] == processor.accepted_limits(limits)
+    assert said["instruction_limits"] == process.accepted_limits(limits)
     assert all(version == "" or library_release(version) for version in said["versions"].values())
     assert set(said) == {
         *("versions", "device", "instruction_limits", "threads", "attention"),

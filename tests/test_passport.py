@@ -11,7 +11,7 @@ from command import run_python
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.environment import current_passport, determinism
-from seedgrid.diffusion.processor import LIMIT_NAMES
+from seedgrid.diffusion.process import LIMIT_NAMES
 
 CPU = torch.device("cpu")
 

@@ -112,7 +112,7 @@ def test_without_spandrel_one_sentence_says_what_to_install(
     """A network of another kind than Compact cannot be read without it."""
     monkeypatch.setitem(sys.modules, "spandrel", None)
     with refused(ModelError, "upscaler_library", match=r"seedgrid\[upscale\]"):
-        upscaling.EnlargingBackend(lambda: None).load(UPSCALERS.take(network), torch.device("cpu"))
+        upscaling.Enlarger().load(UPSCALERS.take(network), torch.device("cpu"))
 
 
 @pytest.fixture

@@ -93,8 +93,7 @@ def main(model: str) -> None:
 
     from seedgrid.core.picture import pixels_sha256
     from seedgrid.core.request import Request, resolve
-    from seedgrid.diffusion.away.computing import AwayBackend
-    from seedgrid.diffusion.away.zero_gpu import ZeroGpu
+    from seedgrid.diffusion.away.computing import AwayBackend, ZeroGpu
     from seedgrid.diffusion.deferred import DeferredBackend
 
     backend = AwayBackend(ZeroGpu(), DeferredBackend())

@@ -15,14 +15,14 @@ from seedgrid.portable import PortableTrial
 
 Offload = Literal["none", "model", "group", "sequential"]
 
+# `Placement.attention`: torch's choice, diffusers' slices, or one kernel of torch
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
-"""What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
+DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")  # In order of preference
+MAX_THREADS: Final = 256
 
 Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
-
-DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")  # In order of preference
-
 PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture a recipe, in order
+LoadWatch = Callable[[], None]  # Called before each part is loaded; its errors stop the loading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Placement:
     channels_last: bool = False
     attention: str = "default"
     # Threads of one operation; None is torch's own choice. The engine rounds down to a power of
-    # two, which the lock needs; only verifying takes a picture's own number.
+    # two, which the lock needs; only verifying uses the number of a picture's passport.
     threads: int | None = None
     previews: bool = True  # Whether `Watch.step` is given small pictures
     # Torch's switches as a passport names them, for verifying; set before the determinism level
@@ -47,14 +47,11 @@ class Placement:
 def even_threads(available: int) -> int:
     """Return the greatest power of two up to a number of threads.
 
-    Element-wise work is cut into a part a thread, and the end of a part that does not fill a vector
-    is rounded otherwise. Three or six threads cut four pictures in different places, so the slot
-    would show in the bits; two or eight cut all alike (docs/log.md).
+    Element-wise work is cut into one part a thread, and the end of a part that does not fill a
+    vector is rounded differently. Three or six threads cut four pictures in different places, so
+    the bits would depend on the slot; two or eight cut all alike (docs/log.md).
     """
     return 1 << (available.bit_length() - 1)
-
-
-LoadWatch = Callable[[], None]  # Called before each part is loaded; what it raises stops that
 
 
 class Watch(Protocol):
@@ -65,7 +62,7 @@ class Watch(Protocol):
         """Whether the batch should stop; read at every step."""
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Report that the batch begins, with nothing but noise."""
+        """Report that the batch begins; `previews` shows the noise."""
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Report that step `number`, from 1, of `total` is done; calling `previews` costs time."""
@@ -78,7 +75,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """A watch that does nothing; it stops the batch once `cancelled` is set."""
+    """A watch that reports nothing; setting `cancelled` stops the batch."""
 
     cancelled = False
 
@@ -119,8 +116,8 @@ class Backend(Protocol):
 
         Settings are checked by `prepare` only. Returns a picture for each recipe, or its error
         (`picture_nan`, `picture_withheld`), which does not affect its neighbours. Raises
-        RunCancelled when `watch.cancelled`; RunError with advice for the whole batch: out of
-        memory, refused settings.
+        RunCancelled when `watch.cancelled`; RunError for the whole batch: out of memory, refused
+        settings.
         """
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
@@ -152,15 +149,10 @@ class ManyPainters(Protocol):
         """Close all painters."""
 
 
-MAX_THREADS: Final = 256
-
-
 def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
-    """Return a passport's placement; what the passport lacks, or has wrong, is the default."""
-    threads = passport.threads if 0 < passport.threads <= MAX_THREADS else None
+    """Return a passport's placement; what is missing or wrong in the passport is the default."""
     offload = passport.offload if passport.offload in get_args(Offload) else "none"
     attention = passport.attention.partition(" ")[0]
-    switches = passport.precision | passport.determinism
     return Placement(
         device=device or passport.device.partition(":")[0] or "auto",
         offload=cast("Offload", offload),
@@ -168,7 +160,7 @@ def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
         vae_tiling=passport.vae_tiling,
         channels_last=passport.memory_format == "channels_last",
         attention=attention if attention in ATTENTION_NAMES else "default",
-        threads=threads,
+        threads=passport.threads if 0 < passport.threads <= MAX_THREADS else None,
         previews=False,
-        switches=tuple(sorted(switches.items())),
+        switches=tuple(sorted((passport.precision | passport.determinism).items())),
     )

@@ -1,7 +1,7 @@
-"""DeferredBackend: what paints on this machine; torch is imported when there is work to do.
+"""DeferredBackend: paints on this machine, and imports torch when there is work to do.
 
 `card` needs no torch, so requests are checked at once, on any thread; the import happens on the
-engine's own thread. Recipes with an upscaler are enlarged, all others are painted with diffusers.
+engine's own thread.
 """
 
 from __future__ import annotations
@@ -23,68 +23,54 @@ from seedgrid.portable import PortableTrial
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-    from seedgrid.diffusion.upscaling import EnlargingBackend
 
 
 class DeferredBackend:
-    """See `Backend` for what each method promises."""
+    """See `Backend` for each method."""
 
     def card(self, model: str | None) -> ModelCard:
-        """Find a model and say what it can do, without loading it and without torch."""
+        """Find a model and say what it can do, without torch."""
         return registry.card_here(model)
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Import torch, load what a recipe needs, and return the passport it would have."""
-        return self._made_for(recipe).prepare(recipe, placement, watch)
+        """Import torch, load what the recipe needs, and return the passport it would have."""
+        return self._painter.prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        name = "_painter" if recipe.upscaler is None else "_enlarger"
-        return name in vars(self) and self._made_for(recipe).is_ready(recipe, placement)
+        return "_painter" in vars(self) and self._painter.is_ready(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
-        return self._made_for(recipes[0]).paint(recipes, placement, watch)
+        return self._painter.paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Test the lock for recipes like this one; an enlarged picture has no neighbours."""
         return self._painter.probe(recipe, placement, watch) if recipe.upscaler is None else None
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Try portable arithmetic here; remembered by passport."""
+        """Try portable arithmetic on this machine; remembered by passport."""
         return self._painter.try_portable(recipe, placement)
 
     def close(self) -> None:
         """Free models and memory."""
         if "_painter" in vars(self):
             self._painter.close()
-        if "_enlarger" in vars(self):
-            self._enlarger.close()
-
-    def _made_for(self, recipe: Recipe) -> DiffusersBackend | EnlargingBackend:
-        return self._painter if recipe.upscaler is None else self._enlarger
 
     @cached_property
     def _painter(self) -> DiffusersBackend:
         with large_import():
             from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
-        return DiffusersBackend(self.close)
-
-    @cached_property
-    def _enlarger(self) -> EnlargingBackend:
-        with large_import():
-            from seedgrid.diffusion.upscaling import EnlargingBackend
-
-        return EnlargingBackend(self.close)
+        return DiffusersBackend()
 
 
 class InstalledBackend(DeferredBackend):
-    """For public pages, where a model is a name: paths would tell what is on the disk."""
+    """For public pages: models are names, as paths would reveal what is on the disk."""
 
     def __init__(self, own: str = BUNDLED) -> None:
         self._own = own
@@ -93,7 +79,7 @@ class InstalledBackend(DeferredBackend):
         """Find an installed model by its name and say what it can do."""
         if model is None or model == self._own:
             return super().card(self._own)
-        own = registry.find(self._own).id  # Its name in recipes, where it is a folder.
+        own = registry.find(self._own).id  # `_own` may be a folder: recipes have a name.
         offered = {each.id for each in registry.installed() if is_offered(each.id)}
         if model.partition("@")[0] not in offered | {own}:
             choices = ", ".join(sorted(offered) or [self._own])

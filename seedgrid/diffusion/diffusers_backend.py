@@ -1,53 +1,51 @@
-"""DiffusersBackend: paint one locked batch of exactly W cells.
+"""DiffusersBackend: paint one locked batch of exactly W cells, or enlarge a picture.
 
 A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
-
-    backend = DiffusersBackend()
-    backend.paint(recipes, Placement(), watch)
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
-from seedgrid.diffusion.devices import empty_cache, pick_device
+from seedgrid.diffusion.caches import Loaded, PairedDecoding, PipelineCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport
-from seedgrid.diffusion.libraries import Result, within_memory
-from seedgrid.diffusion.loading import quantiser_of
-from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, TinyDecoders
+from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
-from seedgrid.diffusion.way import Guide, Way
+from seedgrid.diffusion.upscaling import Enlarger
+from seedgrid.diffusion.way import Guide, PartWatch, Way, WayMemory, max_bytes, missing_parents
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
 
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
 
 class DiffusersBackend:
-    """Paints with diffusers (see `Backend`); `free_memory` frees all models, also of others."""
+    """Paints with diffusers, and enlarges recipes with an upscaler; see `Backend`."""
 
-    def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
+    def __init__(self) -> None:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._decoding = PairedDecoding()
-        self._tiny_decoders = TinyDecoders()
         self._ways = WayMemory()
-        self._free_memory = free_memory or self.close
+        self._enlarger = Enlarger()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -57,13 +55,15 @@ class DiffusersBackend:
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Load what the recipe needs, and return the passport it would have."""
-        return self._within_memory(
-            lambda: self._prepare(recipe, placement, watch), recipe, placement, Unwatched()
-        )
+        prepare = partial(self._prepare, recipe, placement, watch)
+        if recipe.upscaler is not None:
+            prepare = partial(self._enlarger.prepare, recipe, recipe.upscaler, placement)
+        return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        return self._pipelines.has(recipe, placement)
+        cache = self._pipelines if recipe.upscaler is None else self._enlarger
+        return cache.has(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -72,9 +72,11 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        painted = self._within_memory(
-            lambda: self._paint(recipes, placement, watch), first, placement, watch
-        )
+        if first.upscaler is not None:
+            enlarge = partial(self._enlarger.enlarge, first, first.upscaler, placement, watch)
+            return (self._within_memory(enlarge, first, placement, watch),)
+        paint = partial(self._paint, recipes, placement, watch)
+        painted = self._within_memory(paint, first, placement, watch)
         return tuple(outcome for outcome, _ in painted)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -83,9 +85,8 @@ class DiffusersBackend:
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
-            report = self._within_memory(
-                lambda: self._run_probe(recipe, placement, watch), recipe, placement, watch
-            )
+            probe = partial(self._run_probe, recipe, placement, watch)
+            report = self._within_memory(probe, recipe, placement, watch)
             keep_report(recipe, passport, report)
         if replace(placement, device="auto", previews=True) == Placement():
             advise(recipe, report)
@@ -100,9 +101,9 @@ class DiffusersBackend:
     def close(self) -> None:
         """Free models and memory."""
         self._pipelines.clear()
+        self._enlarger.clear()
         self._text_cache = TextCache()
         self._ways = WayMemory()
-        self._tiny_decoders = TinyDecoders()
         gc.collect()
         empty_cache()
 
@@ -131,11 +132,11 @@ class DiffusersBackend:
         is_followed: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Way], ...]:
-        """Paint missing parents, then a batch, and keep its ways."""
+        """Paint missing parents, then a batch, and keep its ways, all if children follow them."""
         first = recipes[0]
         ways, part = self._parents_ways(recipes, placement, watch)
-        most = math.inf if halt_steps or is_followed else max_bytes()
-        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=most)
+        limit = math.inf if is_followed else max_bytes()
+        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=limit)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = _passport(first, loaded, placement)
@@ -164,28 +165,42 @@ class DiffusersBackend:
             order = make_scheduler(recipes[0].scheduler, config).order
         ways, batches = missing_parents(recipes, find, order)
         steps = recipes[0].num_inference_steps * order
-        part: PartWatch | None = None
+        done = 0
         for place, (parents, halt_steps) in enumerate(batches):
             later = steps * (len(batches) - place)
-            part = PartWatch(watch, later_steps=later, halt=halt_steps * order, previous=part)
+            part = PartWatch(watch, done, later_steps=later, halt=halt_steps * order)
             painted = self._paint(parents, placement, part, is_followed=True, halt_steps=halt_steps)
+            done = part.end
             for parent, (outcome, way) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
                 ways[parent.id] = way
-        return ways, PartWatch(watch, previous=part)
+        return ways, PartWatch(watch, done)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
-        device = str(pick_device(placement.device))
-        return within_memory(work, self._free_memory, watch.freed, recipe, device)
+        """Do some work; if memory is full, free it and try once more, then raise `memory_full`."""
+        for is_last in (False, True):
+            try:
+                return work()
+            except Exception as error:
+                if not is_memory_error(error):
+                    raise
+            # Only after the `except` block are the exception and its traceback's tensors gone
+            # (https://github.com/pytorch/pytorch/issues/18853).
+            self.close()
+            if not is_last:
+                logger.warning("memory is full: all models are dropped, and it is tried once more")
+                watch.freed()
+        sizes = {"width": recipe.width, "height": recipe.height, "lock_width": recipe.lock_width}
+        raise RunError("memory_full", **sizes, device=str(pick_device(placement.device)))
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            # Without shortcuts: the probe needs every row computed.
+            # Without caches: the probe needs every row computed.
             def compute(
                 recipes: Sequence[Recipe], own: int, watching: CallContext
             ) -> list[torch.Tensor]:
@@ -198,21 +213,20 @@ class DiffusersBackend:
     def _contexts(
         self, recipe: Recipe, passport: Passport, device: torch.device, decoder: str
     ) -> list[CallContext]:
-        """Return the shortcuts, keyed by all that may change bits, behind a tiny decoder if any."""
-        if recipe.is_portable:  # Shortcuts were compared with torch's own arithmetic only.
+        """Return what the call runs in: a tiny decoder if any, and caches for the same bits."""
+        if recipe.is_portable:  # The caches were compared with torch's own arithmetic only.
             return []
         loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
-        context = (
-            f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}|{decoder}"
-        )
-        contexts: list[CallContext] = []
-        if decoder:
-            contexts.append(partial(self._tiny_decoders.used_by, name=decoder, device=device))
-        contexts.append(partial(self._text_cache.used_by, context=context))
-        contexts.append(partial(self._decoding.used_by, context=context))
-        return contexts
+        parts = (recipe.model.weights_sha256, recipe.dtype, loras, passport.digest, decoder)
+        context = "|".join(map(str, parts))
+        tiny = partial(self._pipelines.tiny_decoder, name=decoder, device=device)
+        return [
+            *([tiny] if decoder else []),
+            partial(self._text_cache.used_by, context=context),
+            partial(self._decoding.used_by, context=context),
+        ]
 
 
 def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
-    quantiser = quantiser_of(recipe, loaded.files)
-    return current_passport(loaded.device, placement, bool(recipe.loras), quantiser)
+    libraries = ("peft" if recipe.loras else "", quantiser_of(recipe, loaded.files))
+    return current_passport(loaded.device, placement, filter(None, libraries))

@@ -1,20 +1,15 @@
-"""The environment of a computation: set as a recipe and a placement say, described by a passport.
+"""The environment of a computation: how it is set, and the passport that describes it.
 
-The determinism levels set torch's switches and put every one of them back. `off` touches nothing.
-`seeded` turns off what may change from run to run or rounds more coarsely: cuDNN's autotuning and
-TensorFloat-32. `strict` also demands deterministic algorithms and cuBLAS's deterministic workspace;
-an operation that has no deterministic form then fails. diffusers' `enable_full_determinism` sets
-much of this for good, and its `disable` twin restores only a part.
-
-    with computing(recipe, placement):
-        passport = current_passport(device, placement)
+The determinism level `off` touches nothing. `seeded` turns off what may change from run to run or
+rounds more coarsely: cuDNN's autotuning and TensorFloat-32. `strict` also demands deterministic
+algorithms and cuBLAS's deterministic workspace; an operation without a deterministic form fails.
 """
 
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Final
@@ -26,17 +21,24 @@ import seedgrid
 from seedgrid.core.errors import DeviceError, InputError
 from seedgrid.core.recipe import Determinism, Passport, Recipe
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, even_threads
-from seedgrid.diffusion.processor import limits_in_force, processor_name
+from seedgrid.diffusion.process import limits_in_force, processor_name
 
-# Libraries read them once, at their start.
-_LIMITS_AT_START: Final = limits_in_force(os.environ)
+_LIMITS_AT_START: Final = limits_in_force(os.environ)  # Libraries read them once, at their start.
 
 CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUE: Final = ":16:8"
 _DETERMINISTIC_CUBLAS: Final = (":16:8", ":4096:8")
 _PRECISIONS: Final = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
+_SWITCH_VALUES: Final[dict[str, Any]] = {  # By their texts in passports
+    "true": True,
+    "false": False,
+    "0": 0,
+    "1": 1,
+    "2": 2,
+    **{name: name for name in _PRECISIONS},
+}
 _SEEDED: Final[dict[str, Any]] = {
-    # A recipe names its number format; autocast that a script around us has turned on does not.
+    # A recipe names the number format; a script around us may have turned autocast on.
     "autocast_cpu": False,
     "autocast_cuda": False,
     "cudnn_benchmark": False,
@@ -48,16 +50,13 @@ _SEEDED: Final[dict[str, Any]] = {
     "onednn_matmul_precision": "ieee",
     "onednn_conv_precision": "ieee",
 }
-_LEVELS: Final[dict[Determinism, dict[str, Any]]] = {
-    "off": {},
-    "seeded": _SEEDED,
-    "strict": _SEEDED
-    | {
-        "cudnn_deterministic": True,
-        "deterministic_algorithms": 2,  # 0 off, 1 warn, 2 raise
-        "fill_uninitialized_memory": True,
-    },
+_STRICT: Final[dict[str, Any]] = {
+    **_SEEDED,
+    "cudnn_deterministic": True,
+    "deterministic_algorithms": 2,  # 0 off, 1 warn, 2 raise
+    "fill_uninitialized_memory": True,
 }
+_LEVELS: Final = {"off": {}, "seeded": _SEEDED, "strict": _STRICT}
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -74,40 +73,31 @@ def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
 
     Raises `attention_unknown`, or as `determinism`.
     """
-    if placement.attention not in ATTENTION_NAMES:
+    if (attention := placement.attention) not in ATTENTION_NAMES:
         choices = ", ".join(ATTENTION_NAMES)
-        raise InputError(
-            "attention_unknown", field="attention", value=placement.attention, choices=choices
-        )
-    kernel = _KERNELS.get(placement.attention)
+        raise InputError("attention_unknown", field="attention", value=attention, choices=choices)
     threads = torch.get_num_threads()
-    with ExitStack() as stack:
-        stack.enter_context(_restored(dict(placement.switches)))
-        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
-        if kernel is not None:
-            stack.enter_context(sdpa_kernel(kernel))
-        stack.callback(torch.set_num_threads, threads)
+    with (
+        _held(_values_of(dict(placement.switches))),
+        determinism("off" if recipe.is_portable else recipe.determinism),
+        sdpa_kernel(_KERNELS[attention]) if attention in _KERNELS else nullcontext(),
+    ):
         torch.set_num_threads(placement.threads or even_threads(threads))
-        yield
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
 
 @contextmanager
 def determinism(level: Determinism) -> Iterator[None]:
-    """Hold torch's switches at a level; afterwards each is what it was before.
+    """Hold torch's switches at a level in the block; afterwards each is what it was before.
 
     Raises `cublas_too_late`: `strict`, but CUDA was started without its workspace setting.
     """
     if level == "strict":
         _prepare_cublas()
     with _held(_LEVELS[level]):
-        yield
-
-
-@contextmanager
-def _restored(texts: Mapping[str, str]) -> Iterator[None]:
-    """Set switches to values that `in_force` returned once; unknown ones are left out."""
-    now = {name: read() for name, (read, _) in _switches().items() if name in texts}
-    with _held({name: _parsed(texts[name], like=value) for name, value in now.items()}):
         yield
 
 
@@ -127,13 +117,11 @@ def _held(values: Mapping[str, Any]) -> Iterator[None]:
                 write(before[name])
 
 
-def _parsed(text: str, *, like: object) -> Any:
-    """Return a switch's value from its text; its present value if the text is no such value."""
-    if isinstance(like, bool):
-        return {"true": True, "false": False}.get(text, like)
-    if isinstance(like, int):
-        return int(text) if text in {"0", "1", "2"} else like
-    return text if text in _PRECISIONS else like
+def _values_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return switches' values from their texts in a passport; None for a value of another type."""
+    now = {name: read() for name, (read, _) in _switches().items() if name in texts}
+    values = {name: _SWITCH_VALUES.get(texts[name]) for name in now}
+    return {name: values[name] if type(values[name]) is type(now[name]) else None for name in now}
 
 
 def in_force() -> dict[str, str]:
@@ -154,10 +142,10 @@ def _prepare_cublas() -> None:
 
 
 def _switches() -> dict[str, _Switch]:
-    """Return the switches by name; of float32's precision the older names before the newer.
+    """Return how to read and set each switch, by name.
 
-    Since torch 2.9 (`fp32_precision`) reading older names raises while the two contradict each
-    other; both are set, and put back, in this order, as setting an older one sets the newer, too.
+    Precisions have two names since torch 2.9. Setting an older one sets the newer (`newer`), too,
+    so the older come first; reading an older one raises while the two contradict each other.
     """
     backends: Any = torch.backends
     read_tf32, write_tf32 = _attribute(backends.cudnn, "allow_tf32")
@@ -169,15 +157,9 @@ def _switches() -> dict[str, _Switch]:
         "fill_uninitialized_memory": _attribute(
             torch.utils.deterministic, "fill_uninitialized_memory"
         ),
-        # These choose other code: oneDNN or torch's own kernels, autocast to another format.
         "onednn": _attribute(backends.mkldnn, "enabled"),
-        **{
-            f"autocast_{device}": (
-                partial(torch.is_autocast_enabled, device),
-                partial(torch.set_autocast_enabled, device),
-            )
-            for device in ("cpu", "cuda")
-        },
+        "autocast_cpu": _autocast("cpu"),
+        "autocast_cuda": _autocast("cuda"),
         "cudnn_benchmark": _attribute(backends.cudnn, "benchmark"),
         "cudnn_deterministic": _attribute(backends.cudnn, "deterministic"),
         "float32_matmul_precision": (
@@ -202,8 +184,12 @@ def _attribute(owner: Any, name: str) -> _Switch:
     return partial(getattr, owner, name), partial(setattr, owner, name)
 
 
+def _autocast(device: str) -> _Switch:
+    return partial(torch.is_autocast_enabled, device), partial(torch.set_autocast_enabled, device)
+
+
 def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Call an older name of torch's, deprecated in 2.9; None where it contradicts the newer."""
+    """Make a deprecated function of torch silent; it returns None where it would raise."""
 
     def quiet(*values: Any) -> Any:
         with warnings.catch_warnings():
@@ -217,15 +203,16 @@ def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def current_passport(
-    device: torch.device, placement: Placement, has_loras: bool = False, quantiser: str = ""
+    device: torch.device, placement: Placement, libraries: Iterable[str] = ()
 ) -> Passport:
     """Describe the computation that would run now, inside `computing`: all that changes bits.
 
-    `quantiser` is the library that keeps weights in fewer bits. Measured in docs/log.md.
+    `libraries` are those used beside torch, diffusers and transformers.
     """
     switches = in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")
+    device_name, driver = _name_and_driver(device)
     passport = Passport(
         seedgrid=seedgrid.__version__,
         python=platform.python_version(),
@@ -233,8 +220,8 @@ def current_passport(
         diffusers=_version_of("diffusers"),
         transformers=_version_of("transformers"),
         device=str(device),
-        device_name=_device_name(device),
-        driver=_driver(device),
+        device_name=device_name,
+        driver=driver,
         cpu_capability=torch.backends.cpu.get_cpu_capability(),
         instruction_limits=_LIMITS_AT_START,
         threads=torch.get_num_threads(),
@@ -246,34 +233,24 @@ def current_passport(
         vae_tiling=placement.vae_tiling,
         determinism={name: state for name, state in switches.items() if name not in precision},
     )
-    extras = {"peft": _version_of("peft")} if has_loras else {}
-    extras |= {quantiser: _version_of(quantiser)} if quantiser else {}
-    return passport.model_copy(update=extras)
+    return passport.model_copy(update={name: _version_of(name) for name in libraries})
 
 
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    if device.type == "xpu":
-        return str(torch.xpu.get_device_name(device))
-    return processor_name()
+_version_of = cache(version)  # Reading it takes milliseconds each time.
 
 
-@cache
-def _version_of(library: str) -> str:
-    """Read it once: each time takes milliseconds, of the fifty in which a known grid is shown."""
-    return version(library)
-
-
-def _driver(device: torch.device) -> str:
-    """Return what the device's own libraries are: CUDA and cuDNN, or the CPU's oneDNN."""
-    if device.type == "cuda":
-        return f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"
-    if device.type == "xpu":
-        return f"XPU {torch.version.xpu}"
-    if device.type == "mps":
-        return f"macOS {platform.mac_ver()[0]}"
-    return "oneDNN on" if torch.backends.mkldnn.is_available() else "oneDNN off"
+def _name_and_driver(device: torch.device) -> tuple[str, str]:
+    """Return a device's name, and its own libraries: CUDA and cuDNN, or the CPU's oneDNN."""
+    match device.type:
+        case "cuda":
+            driver = f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"
+            return torch.cuda.get_device_name(device), driver
+        case "xpu":
+            return str(torch.xpu.get_device_name(device)), f"XPU {torch.version.xpu}"
+        case "mps":
+            return processor_name(), f"macOS {platform.mac_ver()[0]}"
+    has_onednn = torch.backends.mkldnn.is_available()
+    return processor_name(), "oneDNN on" if has_onednn else "oneDNN off"
 
 
 def _attention(placement: Placement) -> str:
@@ -285,5 +262,5 @@ def _attention(placement: Placement) -> str:
         "math": cuda.math_sdp_enabled(),
         "cudnn": cuda.cudnn_sdp_enabled(),
     }
-    enabled = "+".join(name for name, on in kernels.items() if on)
+    enabled = "+".join(name for name, is_enabled in kernels.items() if is_enabled)
     return f"{placement.attention} ({enabled})"

@@ -1,23 +1,17 @@
-"""Helpers around other libraries' code: translate errors, replace attributes, silence notices.
-
-diffusers, transformers and torch raise the same types as our own mistakes, so the traceback
-decides: the innermost frame of one of those libraries or of SeedGrid says whose error it is. Frames
-of others (numpy, safetensors, …) belong to their caller.
-"""
+"""Helpers around other libraries' code: translate errors, replace attributes, silence notices."""
 
 import logging
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
 
-from seedgrid.core.errors import RunError, SeedGridError, is_memory_error
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.errors import SeedGridError, is_memory_error
 
 logger = logging.getLogger(__name__)
 
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "torch"})
-REFUSALS: Final = (  # The libraries do not document what they raise
+_REFUSALS: Final = (  # The libraries do not document what they raise
     OSError,
     RuntimeError,
     ValueError,
@@ -26,8 +20,6 @@ REFUSALS: Final = (  # The libraries do not document what they raise
     ArithmeticError,
     AttributeError,
 )
-
-Result = TypeVar("Result")
 
 
 @contextmanager
@@ -39,7 +31,7 @@ def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iter
     """
     try:
         yield
-    except REFUSALS as error:
+    except _REFUSALS as error:
         if is_memory_error(error) or not _is_foreign(error):
             raise
         logger.warning("a library refused", exc_info=error)
@@ -47,46 +39,17 @@ def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iter
 
 
 def _is_foreign(error: Exception) -> bool:
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    for frame in reversed(frames):
+    """Tell whether the innermost frame of SeedGrid or `_LIBRARIES` is a library's."""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package == "seedgrid" or package in _LIBRARIES:
             return package != "seedgrid"
     return False
 
 
-def within_memory(
-    work: Callable[[], Result],
-    free_memory: Callable[[], None],
-    on_freed: Callable[[], None],
-    recipe: Recipe,
-    device: str,
-) -> Result:
-    """Do some work; if memory is full, free it and try again, then raise `memory_full`."""
-    for is_last in (False, True):
-        try:
-            return work()
-        except Exception as error:
-            if not is_memory_error(error):
-                raise
-        # Only after the `except` block are the exception and its traceback's tensors gone
-        # (https://github.com/pytorch/pytorch/issues/18853).
-        free_memory()
-        if not is_last:
-            logger.warning("memory is full: all models are dropped, and it is tried once more")
-            on_freed()
-    raise RunError(
-        "memory_full",
-        width=recipe.width,
-        height=recipe.height,
-        lock_width=recipe.lock_width,
-        device=device,
-    )
-
-
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute in the block; then the object's own (a hook) or its class's is back."""
+    """Replace an attribute in the block; afterwards it is again the object's own or its class's."""
     is_own = name in vars(owner)
     before = getattr(owner, name)
     setattr(owner, name, value)
@@ -105,18 +68,11 @@ def quiet_diffusers() -> Iterator[None]:
     import diffusers.utils.logging as diffusers_logging
     import transformers.utils.logging as transformers_logging
 
-    libraries = (diffusers_logging, transformers_logging)
-    before = [
-        (library, library.get_verbosity(), library.is_progress_bar_enabled())
-        for library in libraries
-    ]
-    try:
-        for library in libraries:
+    with ExitStack() as stack:
+        for library in (diffusers_logging, transformers_logging):
+            stack.callback(library.set_verbosity, library.get_verbosity())
             library.set_verbosity(logging.ERROR)
-            library.disable_progress_bar()
+            if library.is_progress_bar_enabled():
+                stack.callback(library.enable_progress_bar)
+                library.disable_progress_bar()
         yield
-    finally:
-        for library, verbosity, has_bar in before:
-            library.set_verbosity(verbosity)
-            if has_bar:
-                library.enable_progress_bar()

@@ -1,12 +1,8 @@
-"""Read a diffusers pipeline from files: its weights, also in fewer bits, and its LoRAs.
+"""Read a diffusers pipeline from files, with its LoRAs, and place it on its device.
 
-Weights are safetensors, files are local, and no code comes with a model. SDNQ makes numbers of 8
-bits, a quarter of float32's memory, on every processor: a weight is turned back into the format of
-the computation where it is used, so rows of a batch share nothing. Weights stored by SDNQ, torchao,
-bitsandbytes or as GGUF are read as they are.
-
-diffusers only warns in its log where it leaves out parts of a LoRA that do not fit. That log is
-read here, and such a LoRA is refused.
+Weights are safetensors, files are local, and no code comes with a model. With SDNQ, weights are
+kept in 8 bits and turned back into the format of the computation where they are used, so rows of a
+batch share nothing. Weights stored by SDNQ, torchao, bitsandbytes or as GGUF are read as they are.
 """
 
 from __future__ import annotations
@@ -17,28 +13,91 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import torch
 
 from seedgrid.core.checks import check_quantiser
-from seedgrid.core.errors import InputError, ModelError, RunError
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.errors import DeviceError, InputError, ModelError, RunError
+from seedgrid.core.recipe import DType, Recipe
 from seedgrid.core.text import one_line
-from seedgrid.diffusion.backend import LoadWatch
-from seedgrid.diffusion.devices import torch_dtype
+from seedgrid.diffusion.backend import DEVICE_KINDS, LoadWatch, Placement
 from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
 from seedgrid.models.families import Family
 from seedgrid.models.files import GGUF, ModelFiles
 
+_ADAPTER: Final = "lora_{}"  # LoRAs' names in peft, which does not accept all names of files
 _QUANTISED_PARTS: Final = re.compile(r"(?:transformer|unet|text_encoder)(?:_\d)?")
-_LONGEST: Final = 200
-_HARMLESS: Final = "safe to ignore"
+_HARMLESS: Final = "safe to ignore"  # In diffusers' warning of parts without layers in a LoRA
+
+
+def available_devices() -> tuple[str, ...]:
+    """Return this machine's devices in order of preference, for example `("cuda:0", "cpu")`."""
+    names = (f"{kind}:{index}" for kind in DEVICE_KINDS for index in range(_count(kind)))
+    return tuple({"mps:0": "mps", "cpu:0": "cpu"}.get(name, name) for name in names)
+
+
+def pick_device(device: str) -> torch.device:
+    """Return the device of a name, the best one for `"auto"`; raise `device_missing`."""
+    names = available_devices()
+    for name in names:
+        if device in ("auto", name, name.partition(":")[0]):
+            return torch.device(name)
+    raise DeviceError("device_missing", value=device[:80], choices=", ".join(names))
+
+
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """Return torch's own object for the name of a number format."""
+    return cast("torch.dtype", getattr(torch, dtype.removeprefix("int8-")))
+
+
+def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
+    """Move a pipeline to its device, laid out and offloaded; raise `offload_needs_gpu`."""
+    vae = getattr(pipeline, "vae", None)
+    if placement.channels_last:
+        for part in (getattr(pipeline, "unet", None), vae):
+            if part is not None:
+                part.to(memory_format=torch.channels_last)
+    if vae is not None and placement.vae_slicing:
+        vae.enable_slicing()
+    if vae is not None and placement.vae_tiling:
+        vae.enable_tiling()
+    if placement.attention == "sliced":
+        pipeline.enable_attention_slicing()
+    if placement.offload != "none" and device.type == "cpu":
+        raise DeviceError("offload_needs_gpu", value=placement.offload)
+    match placement.offload:
+        case "none":
+            pipeline.to(device)
+        case "model":
+            pipeline.enable_model_cpu_offload(device=device)
+        case "sequential":
+            pipeline.enable_sequential_cpu_offload(device=device)
+        case "group":
+            pipeline.enable_group_offload(device, offload_type="leaf_level")
+
+
+def empty_cache() -> None:
+    """Return memory that torch keeps for later to the device."""
+    for kind in ("cuda", "xpu", "mps"):
+        if _count(kind):
+            getattr(torch, kind).empty_cache()
+
+
+def _count(kind: str) -> int:
+    """Return how many devices of a kind there are."""
+    if kind in ("cuda", "xpu"):
+        module = getattr(torch, kind)
+        return int(module.device_count()) if module.is_available() else 0
+    return int(kind == "cpu" or torch.backends.mps.is_available())
 
 
 def read_pipeline(
     files: ModelFiles, recipe: Recipe, loras: Sequence[Path], watch: LoadWatch | None
 ) -> Any:
-    """Read a recipe's pipeline and LoRAs (`loras`, in order), on the CPU; `watch` before each part.
+    """Read a recipe's pipeline and its LoRAs from files, on the CPU; call `watch` before each part.
 
     Raises:
         ModelError: `model_damaged`.
@@ -49,10 +108,9 @@ def read_pipeline(
         RunError: `library_import`.
     """
     pipeline_class = _pipeline_class(files.family)
+    model = recipe.model.id
     with (
-        foreign_errors(
-            lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
-        ),
+        foreign_errors(lambda _, reason: ModelError("model_damaged", value=model, file=reason)),
         quiet_diffusers(),
         _called_before_parts(watch) if watch else nullcontext(),
     ):
@@ -62,9 +120,8 @@ def read_pipeline(
             checkpoint, config = str(files.checkpoint), str(files.folder)
             pipeline = pipeline_class.from_single_file(checkpoint, config=config, **options)
         else:
-            pipeline = pipeline_class.from_pretrained(
-                files.folder, variant=files.variant, use_safetensors=True, **options
-            )
+            options |= {"variant": files.variant, "use_safetensors": True}
+            pipeline = pipeline_class.from_pretrained(files.folder, **options)
     with quiet_diffusers():  # It warns of each part for which a LoRA has no layers.
         _add_loras(pipeline, recipe, loras)
     pipeline.set_progress_bar_config(disable=True)
@@ -79,49 +136,53 @@ def quantiser_of(recipe: Recipe, files: ModelFiles) -> str:
 def scale_loras(pipeline: Any, recipe: Recipe) -> None:
     """Set the scales of a pipeline's LoRAs to those of a recipe."""
     if recipe.loras:
-        names = [_adapter(place) for place in range(len(recipe.loras))]
+        names = [_ADAPTER.format(number) for number in range(len(recipe.loras))]
         pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
 
 
 def _pipeline_class(family: Family) -> Any:
-    """Import a family's class and all that it needs: a failure here is not the model's fault."""
-    with foreign_errors(
-        # diffusers says the innermost reason last.
-        lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
-    ):
+    """Import a family's class and all that it needs; a failure is not the model's fault."""
+
+    def refusal(error: Exception, _: str) -> RunError:  # The innermost reason is in the last line.
+        return RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
+
+    with foreign_errors(refusal), quiet_diffusers():
         import diffusers
 
-        with quiet_diffusers():
-            return getattr(diffusers, family.pipeline)
+        return getattr(diffusers, family.pipeline)
 
 
 @contextmanager
 def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
-    """Call `watch` before each part that diffusers loads, so that Stop is heard there."""
+    """Call `watch`, which may stop the loading, before each part that diffusers loads."""
     from diffusers.loaders import single_file
     from diffusers.pipelines import pipeline_utils
 
-    def watched(load: Callable[..., Any]) -> Callable[..., Any]:
-        def load_part(*args: Any, **kwargs: Any) -> Any:
-            watch()
-            return load(*args, **kwargs)
-
-        return load_part
+    def watched(load: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        watch()
+        return load(*args, **kwargs)
 
     owners = {"load_sub_model": pipeline_utils, "load_single_file_sub_model": single_file}
     with ExitStack() as stack:
         for name, owner in owners.items():
             if load := getattr(owner, name, None):  # Private: another release may have none.
-                stack.enter_context(replaced(owner, name, watched(load)))
+                stack.enter_context(replaced(owner, name, partial(watched, load)))
         yield
 
 
 def _quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
     """Return the arguments by which diffusers keeps weights in fewer bits."""
     if recipe.is_int8:
-        _check_int8(files, recipe)
+        check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
+        single_file = files.checkpoint.name if files.checkpoint else ""
+        names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
+        if unfit := next(filter(None, names), ""):
+            raise InputError("dtype_int8", field="dtype", value=unfit)
     if quantiser_of(recipe, files) == "sdnq":
-        _import_sdnq()
+        # The results of its compiled kernels differ from machine to machine.
+        os.environ["SDNQ_USE_TORCH_COMPILE"] = "0"
+        logging.getLogger("sdnq").setLevel(logging.ERROR)
+        import sdnq  # noqa: F401
     if recipe.is_int8:
         from diffusers import PipelineQuantizationConfig
         from sdnq import SDNQConfig
@@ -130,21 +191,6 @@ def _quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
         mapping = {name: SDNQConfig(weights_dtype="int8") for name in parts}
         return {"quantization_config": PipelineQuantizationConfig(quant_mapping=mapping)}
     return _read_gguf(files, recipe) if files.quantiser == "gguf" else {}
-
-
-def _check_int8(files: ModelFiles, recipe: Recipe) -> None:
-    check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
-    single_file = files.checkpoint.name if files.checkpoint else ""
-    names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
-    if unfit := next(filter(None, names), ""):
-        raise InputError("dtype_int8", field="dtype", value=unfit)
-
-
-def _import_sdnq() -> None:
-    """Import SDNQ without compiling its kernels, whose bits differ from machine to machine."""
-    os.environ["SDNQ_USE_TORCH_COMPILE"] = "0"
-    logging.getLogger("sdnq").setLevel(logging.ERROR)
-    import sdnq  # noqa: F401
 
 
 def _read_gguf(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
@@ -176,37 +222,32 @@ def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
         raise InputError("lora_peft", field="prompt")
     if not hasattr(pipeline, "load_lora_weights"):
         raise InputError("lora_family", field="prompt", value=recipe.model.id)
-    for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
+    for number, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
+        name = _ADAPTER.format(number)
         misfit = InputError("lora_misfit", field="prompt", value=lora.id)
         with (
             foreign_errors(lambda *_, misfit=misfit: misfit),
-            _warnings_of_diffusers() as left_out,
+            _warnings_of_diffusers() as left_out,  # It only warns of parts that it leaves out.
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # peft warns of each LoRA after the first.
             pipeline.load_lora_weights(
                 str(path.parent),
                 weight_name=path.name,
-                adapter_name=_adapter(place),
+                adapter_name=name,
                 use_safetensors=True,
                 local_files_only=True,
             )
-        layers = (name for names in pipeline.get_list_adapters().values() for name in names)
-        if _adapter(place) not in layers:
+        if not any(name in adapters for adapters in pipeline.get_list_adapters().values()):
             raise misfit
         if left_out:
-            part = one_line(left_out[0], limit=_LONGEST).rstrip(". ")
+            part = one_line(left_out[0], limit=200).rstrip(". ")
             raise InputError("lora_partly", field="prompt", value=lora.id, part=part)
-
-
-def _adapter(place: int) -> str:
-    """Return peft's name for the LoRA at a place; peft does not accept every file's name."""
-    return f"lora_{place}"
 
 
 @contextmanager
 def _warnings_of_diffusers() -> Iterator[list[str]]:
-    """Collect diffusers' warnings in the block, except of parts for which a LoRA has no layers."""
+    """Collect diffusers' warnings in the block, except the harmless ones."""
     logger = logging.getLogger("diffusers")
     texts: list[str] = []
 

@@ -1,9 +1,9 @@
 """The only place where SeedGrid's randomness is made: one fresh CPU generator for each picture.
 
-Drawing uses a `torch.Generator` up, so every call of a pipeline needs fresh ones. One generator for
-a whole batch, or `[g] * 4`, ties only the first picture to its seed; a list of separate ones ties
-each picture to its own, whatever its slot. diffusers draws on the CPU for CPU generators and moves
-the noise, so a seed means the same noise on every device; GPU generators are offered nowhere.
+Drawing changes a generator, so every call of a pipeline needs new ones. One generator for a whole
+batch, or `[g] * 4`, ties only the first picture to its seed; a list of separate ones ties each
+picture to its own, in every slot. With CPU generators diffusers draws on the CPU and moves the
+noise, so a seed means the same noise on every device; GPU generators are offered nowhere.
 
     >>> [generator.initial_seed() for generator in fresh_generators((7, 7))]
     [7, 7]

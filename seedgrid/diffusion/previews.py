@@ -1,12 +1,13 @@
 """Small pictures of latents while a batch is painted. They touch neither noise nor result.
 
 A preview shows the clean picture that the denoiser expects, not the noisy latents. A linear map
-from latent pixels to pixels, fitted once for a loaded model, replaces the VAE, which would cost as
-much as a step. Pixel-space models need none.
+from latent pixels to pixels, fitted once for a loaded model, replaces the VAE, which would take as
+long as a step.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,36 +22,31 @@ from seedgrid.models.families import vae_scale
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.schedulers import TABLE
 
-MAX_PREVIEW_PX: Final = 256
+_MAX_PX: Final = 256  # The longer side of a preview
+_DETAIL: Final = 2  # How many pixels of a preview a latent pixel is wide
+_ROUGHNESS: Final = 0.5  # Strength of the noise in the latents of the fit
+_RIDGE: Final = 0.1  # Weight of the fit's regularization
+_NOISE_STRENGTH: Final = 0.5  # Noise at full strength dazzles
 
-_DETAIL: Final = 2
-_ROUGHNESS: Final = 0.5
-_RIDGE: Final = 0.1
-_NOISE_STRENGTH: Final = 0.5  # A screen full of noise in a model's full colours dazzles.
-
+# From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
-"""From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Preview:
-    """How the latents of one loaded model become small pictures.
+    """How the latents of one loaded model become small pictures."""
 
-    `vae` is None for a model that computes pixels, `channels` are of its latents; a latent pixel is
-    `scale` pixels wide; with `is_flow` the denoiser predicts a velocity.
-    """
-
-    def __init__(self, vae: Any, *, channels: int, scale: int, is_flow: bool) -> None:
-        self._vae = vae
-        self._channels = channels
-        self._scale = scale
-        self._is_flow = is_flow
+    vae: Any  # None for a model that computes pixels
+    channels: int  # Of the latents
+    scale: int  # How many pixels wide a latent pixel is
+    is_flow: bool  # Whether the denoiser predicts a velocity
 
     @cached_property
     def to_pixels(self) -> ToPixels:
-        """What a clean latent looks like; fitting it costs a second and some memory."""
-        if self._vae is None:
+        """The map from clean latents to pixels; fitting it takes a second and some memory."""
+        if self.vae is None:
             return lambda pixels: pixels
-        return _fit_pixels(self._vae, self._channels, self._scale)
+        return _fit_pixels(self.vae, self.channels, self.scale)
 
     def __call__(
         self,
@@ -60,14 +56,14 @@ class Preview:
         sample: torch.Tensor,
         timestep: float,
     ) -> tuple[Pixels, ...]:
-        """Return the clean picture the denoiser expects, for each row, from what the scheduler got.
+        """Return the clean picture that the denoiser expects, for each row of a step.
 
         Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
         """
         sample, output = sample.float(), output.float()
         if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
             output = output.chunk(2, dim=1)[0]
-        alphas = None if self._is_flow else getattr(scheduler, "alphas_cumprod", None)
+        alphas = None if self.is_flow else getattr(scheduler, "alphas_cumprod", None)
         if alphas is None:
             clean = sample - timestep / float(scheduler.config.num_train_timesteps) * output
         else:
@@ -83,8 +79,8 @@ class Preview:
                 case _:
                     clean = (sample - sigma * output) / max(alpha, 1e-3)
         with torch.no_grad():
-            if self._vae is not None:
-                clean = unpacked(self._channels, clean, recipe.height, recipe.width)
+            if self.vae is not None:
+                clean = unpacked(self.channels, clean, recipe.height, recipe.width)
             return _as_pictures(self.to_pixels(clean))
 
     def of_noise(self, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
@@ -94,8 +90,8 @@ class Preview:
             return _as_pictures(self.to_pixels(_NOISE_STRENGTH * noise))
 
     def _noise(self, recipe: Recipe) -> torch.Tensor:
-        """Draw as pipelines do, before anything is packed: (C, h, w), mixed with other noise."""
-        shape = (1, self._channels, recipe.height // self._scale, recipe.width // self._scale)
+        """Draw a recipe's noise as pipelines do before they pack it: (C, h, w)."""
+        shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
         draws = 2 if recipe.start else 1  # With a start the first draw is the encoder's.
         noise = _drawn(shape, recipe.seed, draws)
         for share in recipe.noise_mix:
@@ -104,14 +100,14 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare previews for a pipeline just loaded, on the CPU; fit them `now` or at the first."""
+    """Prepare the previews of a pipeline just loaded, on the CPU; fit the map `now` or later."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
-        channels = pipeline.unet.config.in_channels
-        return Preview(None, channels=channels, scale=1, is_flow=is_flow)
-    channels = int(files.family.latent(files.configs)[0])
-    preview = Preview(vae, channels=channels, scale=vae_scale(files.configs), is_flow=is_flow)
+        channels, scale = pipeline.unet.config.in_channels, 1
+    else:
+        channels, scale = int(files.family.latent(files.configs)[0]), vae_scale(files.configs)
+    preview = Preview(vae=vae, channels=channels, scale=scale, is_flow=is_flow)
     if now:
         preview.to_pixels  # noqa: B018 (fits it)
     return preview
@@ -124,9 +120,8 @@ def _drawn(shape: tuple[int, ...], seed: int, draws: int) -> torch.Tensor:
 
 def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
     """Turn RGB (n, 3, H, W) in -1 … 1 into small pictures."""
-    longest = max(rgb.shape[-2:])
-    if longest > MAX_PREVIEW_PX:
-        shrink = MAX_PREVIEW_PX / longest
+    shrink = _MAX_PX / max(rgb.shape[-2:])
+    if shrink < 1:
         rgb = functional.interpolate(rgb.float(), scale_factor=shrink, mode="area")
     rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
     array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
@@ -134,7 +129,7 @@ def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
 
 
 def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Return latents as (B, C, h, w), as the private `diffusers.FluxPipeline._unpack_latents`."""
+    """Return latents as (B, C, h, w), as `FluxPipeline._unpack_latents`, which is private."""
     if latents.ndim == 5:
         latents = latents[:, :, 0]
     if latents.ndim == 3:
@@ -146,28 +141,30 @@ def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> t
 
 def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     config = vae.config
-    if "latents_mean" in config and "latents_std" in config and config.latents_mean:
-        mean, std = (
-            torch.tensor(x)[:, None, None] for x in (config.latents_mean, config.latents_std)
-        )
+    if getattr(config, "latents_mean", None) and getattr(config, "latents_std", None):
+        mean, std = torch.tensor([config.latents_mean, config.latents_std])[:, :, None, None]
         latents = latents * std + mean
     else:
         shift = getattr(config, "shift_factor", None) or 0
         latents = latents / (getattr(config, "scaling_factor", None) or 1) + shift
-    if "z_dim" in config:  # A video's, of which a picture is one frame.
+    if "z_dim" in config:  # A VAE of videos: a picture is one frame.
         latents = latents.unsqueeze(2)
     decoded: torch.Tensor = vae.decode(latents.to(vae.dtype), return_dict=False)[0]
     return decoded[:, :, 0] if "z_dim" in config else decoded
 
 
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
-    """Fit two by two pixels to each latent pixel and its eight neighbours, by least squares.
+    """Fit a map from a latent pixel and its neighbours to two by two pixels, by least squares.
 
-    Half of the VAE's detail in a thousandth of its time; fitted to its output for random latents,
-    so it works for every VAE.
+    It is fitted to the VAE's output for random latents, so it works for every VAE: half of the
+    VAE's detail in a thousandth of its time.
     """
     detail = min(_DETAIL, latent_px)
-    latents = _sample_latents(channels)  # (4, C, 12, 12)
+    (generator,) = fresh_generators((0,))
+    coarse = torch.randn(4, channels, 4, 4, generator=generator)
+    smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
+    # Some noise, so that neighbours differ: (4, C, 12, 12)
+    latents = smooth + _ROUGHNESS * torch.randn(smooth.shape, generator=generator)
     with torch.no_grad():
         rgb = _decode(vae, latents.to(vae.device)).float().cpu().nan_to_num(0)
     small = functional.interpolate(rgb, size=(12 * detail, 12 * detail), mode="area")
@@ -178,18 +175,10 @@ def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     bias = solution[-1].contiguous()
 
     def to_pixels(clean: torch.Tensor) -> torch.Tensor:
-        seen = functional.conv2d(_padded(clean.float().cpu()), kernel, bias)
-        return functional.pixel_shuffle(seen, detail)
+        pixels = functional.conv2d(_padded(clean.float().cpu()), kernel, bias)
+        return functional.pixel_shuffle(pixels, detail)
 
     return to_pixels
-
-
-def _sample_latents(channels: int) -> torch.Tensor:
-    """Return smooth fields with some noise, without which neighbours would all be alike."""
-    (generator,) = fresh_generators((0,))
-    coarse = torch.randn(4, channels, 4, 4, generator=generator)
-    smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
-    return smooth + _ROUGHNESS * torch.randn(smooth.shape, generator=generator)
 
 
 def _padded(latents: torch.Tensor) -> torch.Tensor:

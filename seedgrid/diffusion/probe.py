@@ -4,10 +4,7 @@ The neighbours' rows are replaced in the inputs of text encoder, denoiser and de
 outputs of denoiser and decoder. In the first grid they are mild (near the own picture, or ordinary)
 and the own picture is in the last slot; in the second they are wild (NaN or huge), with words of
 other lengths, and it is in the first slot. The own rows of all inputs and outputs, and the final
-picture before it is rounded, must be equal bit for bit.
-
-At most four steps are run, spread over the schedule: code and shapes do not change with their
-number. Code that branches only on values that were not tried is not found (docs/lock.md).
+picture before it is rounded, must be equal bit for bit. docs/lock.md says what this cannot find.
 """
 
 from __future__ import annotations
@@ -15,7 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn
+from functools import partial
+from typing import Any, Final
 
 import torch
 
@@ -23,35 +21,35 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.pipeline_call import CallContext
-from seedgrid.diffusion.poison import BETWEEN, MILD, WILD, Batch, PoisonedGrid
+from seedgrid.diffusion.poison import BETWEEN, MILD, WILD, PoisonedGrid
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
-MAX_STEPS: Final = 4
+_MAX_STEPS: Final = 4  # Spread over the schedule: code and shapes do not change with their number
 _LONG_PROMPT: Final = " ".join(  # With the greatest and smallest bracket weights
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 
-
+# Computes W recipes, of which one (by its number) decides what may share its call, in a block;
+# returns results with one row a cell
 Compute = Callable[[Sequence[Recipe], int, CallContext], list[torch.Tensor]]
-"""Computes W recipes in the call of one of them, in a block; returns results with a row a cell."""
 
 
-class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
+class _LeakFound(Exception):  # noqa: N818 (a signal, not an error)
     """A neighbour, or the slot, changed the own picture."""
 
 
 def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
     """Find the greatest width at which no leak is found; words and seed do not matter.
 
-    `watch` is asked before each call of a part. Raises RunCancelled; RunError if a batch could not
-    be computed, `picture_nan` if the own picture is NaN.
+    `watch` may stop it before each call of a part. Raises RunCancelled; RunError if a batch could
+    not be computed, `picture_nan` if the own picture is NaN.
     """
     started = time.monotonic()
     checks: list[Check] = []
     tested_width = 0
-    steps = min(recipe.num_inference_steps, MAX_STEPS)
-    # A start with little strength would leave no step of so few.
+    steps = min(recipe.num_inference_steps, _MAX_STEPS)
+    # With little strength, none of so few steps would be run from a start.
     short = recipe.model_copy(update={"num_inference_steps": steps, "strength": 1.0})
     for width in [recipe.lock_width, *(w for w in (8, 4, 2, 1) if w < recipe.lock_width)]:
         comparison = _Comparison(width)
@@ -62,10 +60,10 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
         except _LeakFound:
             pass
         except RunError as error:
-            # NaN that leaked at a greater width may have stayed in the model.
+            # NaN that leaked at a greater width may persist in the model.
             if not checks or error.code != "picture_nan":
                 raise
-        checks += comparison.checks()
+        checks += comparison.checks.values()
         if tested_width:
             break
     return ProbeReport(
@@ -86,22 +84,21 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
 def _paint_twice(
     recipe: Recipe, compute: Compute, watch: Watch, family: Family, comparison: _Comparison
 ) -> None:
-    """Compare the own picture beside mild, then wild neighbours, whose NaN may stay in a model."""
+    """Compare the own picture beside mild and wild neighbours; NaN comes last: it may persist."""
     width = recipe.lock_width
-    # Neighbours that change slowly: some caches skip steps then.
-    mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
-    wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
+    grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.lists_words)
+    # The neighbours change slowly: some caches skip steps then.
+    mild = grid(see=comparison.keep, own=width - 1, kinds=MILD, pace=2)
+    wild = grid(see=comparison.compare, own=0, kinds=WILD)
     others = [_neighbour(recipe, place) for place in range(1, width)]
-    # Some pipelines look at the first negative words only: here some, if the own picture has none.
+    # Some pipelines look at the first negative words only.
     others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
-    grid = PoisonedGrid(mild, watch, comparison.keep)
-    own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, grid.watching)]
+    own = [mild.own_rows(rows) for rows in compute([*others, recipe], mild.own, mild.watching)]
     if not all(bool(torch.isfinite(rows).all()) for rows in own):
         raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     comparison.keep("picture", own)
     strangers = [_stranger(recipe, place, family) for place in range(1, width)]
-    grid = PoisonedGrid(wild, watch, comparison.compare)
-    painted = compute([recipe, *strangers], wild.own, grid.watching)
+    painted = compute([recipe, *strangers], wild.own, wild.watching)
     comparison.compare("picture", [wild.own_rows(rows) for rows in painted])
     comparison.end(f"denoiser ({family.denoiser})")
 
@@ -143,7 +140,7 @@ class _Comparison:
         self._width = width
         self._kept: list[tuple[str, list[torch.Tensor]]] = []
         self._next = 0
-        self._checks: dict[str, Check] = {}
+        self.checks: dict[str, Check] = {}
 
     def keep(self, part: str, rows: list[torch.Tensor]) -> None:
         self._kept.append((part, rows))
@@ -152,33 +149,22 @@ class _Comparison:
         kept_part, kept = self._kept[self._next] if self._next < len(self._kept) else ("", [])
         self._next += 1
         if kept_part != part or [t.shape for t in kept] != [t.shape for t in rows]:
-            self._differs(part)
-        before = self._checks.get(part)
+            self._note(part, 1, 1)
+        before = self.checks.get(part)
         compared = (before.compared if before else 0) + sum(tensor.numel() for tensor in rows)
         unequal = [(a, b) for a, b in zip(rows, kept, strict=True) if not torch.equal(a, b)]
         self._note(part, compared, sum(int((a != b).sum()) for a, b in unequal))
 
     def end(self, part: str) -> None:
-        """Check that all rows came again, and that this part was compared at all."""
+        """Check that all kept rows were compared, and that this part was among them."""
         if self._next != len(self._kept):
-            self._differs(BETWEEN)
-        if part not in self._checks:
-            self._differs(part)
-
-    def checks(self) -> list[Check]:
-        return list(self._checks.values())
-
-    def _differs(self, part: str) -> NoReturn:
-        self._note(part, 1, 1)
-        raise _LeakFound(part)
+            self._note(BETWEEN, 1, 1)
+        if part not in self.checks:
+            self._note(part, 1, 1)
 
     def _note(self, part: str, compared: int, differing: int) -> None:
-        self._checks[part] = Check(
-            name=part,
-            lock_width=self._width,
-            holds=not differing,
-            differing=differing,
-            compared=compared,
-        )
+        """Note the check of a part; raise _LeakFound if any value differs."""
+        numbers = {"differing": differing, "compared": compared, "lock_width": self._width}
+        self.checks[part] = Check(name=part, holds=not differing, **numbers)
         if differing:
             raise _LeakFound(part)

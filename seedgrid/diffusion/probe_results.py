@@ -1,7 +1,4 @@
-"""Reports of probes: was the lock tested for this model and these settings on this machine?
-
-They are kept in the cache folder under all that changes the code that runs or its shapes.
-"""
+"""Reports of probes: was the lock tested for this model and these settings on this machine?"""
 
 import hashlib
 from typing import Annotated, Final
@@ -14,7 +11,7 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
-_METHOD: Final = "7"  # Changes with the probe: reports of another way of probing are not used
+_METHOD: Final = "7"  # Version of the probe: reports of other versions are not used
 
 
 class Check(Value):
@@ -37,7 +34,7 @@ class ProbeReport(Value):
     scheduler: str
     num_inference_steps: int  # How many were run
     asked_width: int  # The width of the recipe
-    tested_width: int  # The greatest up to `asked_width` without a leak; 0 if not even 1
+    tested_width: int  # The greatest up to `asked_width` without a leak; 0 if even 1 leaks
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str  # UTC, ISO 8601
@@ -50,7 +47,7 @@ class ProbeReport(Value):
 
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
-    """Return the report of an earlier probe of recipes like this under this passport, if any."""
+    """Return the report of an earlier probe of such recipes under this passport, if any."""
     report = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
     return report and report.model_copy(update={"remembered": True})
 
@@ -87,12 +84,11 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def advise(recipe: Recipe, report: ProbeReport) -> None:
-    """Offer a smaller batch for this model from now on, if a probe says so."""
-    if report.holds:
-        return
-    model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
-    least = advised_width(recipe.model.weights_sha256, recipe.dtype, max(report.tested_width, 1))
-    remember_one(_WIDTHS, model, least)
+    """Offer a smaller batch for this model from now on, if a probe found a leak."""
+    if not report.holds:
+        sha256, dtype = recipe.model.weights_sha256, recipe.dtype
+        width = advised_width(sha256, dtype, max(report.tested_width, 1))
+        remember_one(_WIDTHS, f"{sha256}|{dtype}", width)
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
@@ -111,7 +107,7 @@ def report_key(recipe: Recipe, passport: Passport) -> str:
         recipe.scheduler,
         f"width {recipe.lock_width}",
         recipe.determinism,
-        # At 1 and below pipelines leave out the rows without words: half the batch.
+        # At 1 and below pipelines leave out the unconditional rows: half the batch.
         "guided" if recipe.guidance_scale > 1 else "",
         "weighed" if recipe.weights else "",
         "from a picture" if recipe.start else "",

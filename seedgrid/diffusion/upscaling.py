@@ -1,14 +1,13 @@
-"""Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
+"""Enlarge a picture with an upscaler network, tile by tile, in float32.
 
-The network computes in float32; a Compact one (SRVGGNetCompact, as bundled) needs torch alone and
-equals spandrel's bit for bit. Each tile (core/finals.py) is what plain spandrel computes.
+A Compact network (SRVGGNetCompact, as bundled) needs torch alone and equals spandrel's bit for bit;
+spandrel reads all others. Each tile (core/finals.py) is what plain spandrel computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -23,10 +22,10 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_e
 from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, Upscaler
-from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
-from seedgrid.diffusion.devices import pick_device
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.diffusion.environment import computing, current_passport
-from seedgrid.diffusion.libraries import foreign_errors, within_memory
+from seedgrid.diffusion.libraries import foreign_errors
+from seedgrid.diffusion.loading import pick_device
 from seedgrid.models.files import read_header
 from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
@@ -60,52 +59,36 @@ class Compact:
         return result + functional.interpolate(image, scale_factor=self.scale, mode="nearest")
 
 
-class EnlargingBackend:
-    """Holds the last network; see `Backend`. `free_memory` frees all models and networks."""
+class Enlarger:
+    """Enlarges pictures, and keeps the network that was used last."""
 
-    def __init__(self, free_memory: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self._key: tuple[Upscaler, str] | None = None
         self._network: Any = None
-        self._free_memory = free_memory
 
-    def prepare(
-        self,
-        recipe: Recipe,
-        placement: Placement,
-        watch: LoadWatch | None = None,  # noqa: ARG002 (networks are small)
-    ) -> Passport:
-        """Load the network, and return the passport it would have."""
-        device = pick_device(placement.device)
-
-        def load() -> Passport:
-            with computing(recipe, placement):
-                starts.check_there([recipe.start])
-                network = self.load(_network_of(recipe), device)
-                passport = current_passport(device, placement)
-            extras = {} if isinstance(network, Compact) else {"spandrel": version("spandrel")}
-            return passport.model_copy(update=extras)
-
-        return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
-
-    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+    def has(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the network is loaded already."""
-        return self._key == (_network_of(recipe), str(pick_device(placement.device)))
+        return self._key == (recipe.upscaler, str(pick_device(placement.device)))
 
-    def paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
-        """Enlarge the start of a recipe to the recipe's size; a batch holds one."""
-        (recipe,) = recipes
+    def prepare(self, recipe: Recipe, upscaler: Upscaler, placement: Placement) -> Passport:
+        """Load the network, and return the passport it would have."""
+        starts.check_there([recipe.start])
         device = pick_device(placement.device)
+        with computing(recipe, placement):
+            network = self.load(upscaler, device)
+            libraries = () if isinstance(network, Compact) else ("spandrel",)
+            return current_passport(device, placement, libraries)
 
-        def enlarge() -> Outcome:
-            with computing(recipe, placement):
-                return self._enlarge(recipe, device, watch)
+    def enlarge(
+        self, recipe: Recipe, upscaler: Upscaler, placement: Placement, watch: Watch
+    ) -> Outcome:
+        """Enlarge the start of a recipe to the recipe's size."""
+        device = pick_device(placement.device)
+        with computing(recipe, placement):
+            return _enlarge(recipe, self.load(upscaler, device), device, watch)
 
-        return (within_memory(enlarge, self._free_memory, watch.freed, recipe, str(device)),)
-
-    def close(self) -> None:
-        """Free the network."""
+    def clear(self) -> None:
+        """Drop the network."""
         self._key = self._network = None
 
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
@@ -117,49 +100,45 @@ class EnlargingBackend:
         path = UPSCALERS.recorded(upscaler)  # It checks the file's digest each time.
         key = (upscaler, str(device))
         if self._key != key:
-            self.close()
+            self.clear()
             network = _compact(path, device) or _of_spandrel(path, device, upscaler.id)
             if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
             self._network, self._key = network, key
         return self._network
 
-    def _enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
-        """Enlarge until the size is reached, and shrink by Lanczos where that is too much."""
-        network = self.load(_network_of(recipe), device)
-        pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
-        sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
-        total, numbers = sum(len(cut(*each)) for each in sizes), count(1)
 
-        def show(canvas: Pixels) -> None:
-            watch.step(next(numbers), total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
+def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
+    """Enlarge until the size is reached, and shrink by Lanczos what is larger."""
+    pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
+    sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
+    total, numbers = sum(len(cut(*each)) for each in sizes), count(1)
 
-        with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
-            for _ in sizes:
-                pixels = _enlarged(pixels, network, device, watch, show)
-                if not pixels.size:
-                    return RunError("picture_nan")
-        if pixels.shape[:2] == size[::-1]:
-            return pixels
-        return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
+    def show(canvas: Pixels) -> None:
+        watch.step(next(numbers), total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
+
+    with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
+        for _ in sizes:
+            pixels = _enlarged(pixels, network, device, watch, show)
+            if not pixels.size:
+                return RunError("picture_nan")
+    if pixels.shape[:2] == size[::-1]:
+        return pixels
+    return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
 
 
 def _enlarged(
-    pixels: Pixels,
-    network: Any,
-    device: torch.device,
-    watch: Watch,
-    show: Callable[[Pixels], None],
+    pixels: Pixels, network: Any, device: torch.device, watch: Watch, show: Callable[[Pixels], None]
 ) -> Pixels:
-    """Return a picture as much larger as a network makes it; empty if there is NaN in it."""
+    """Return a picture enlarged once by a network; an empty one if the network returns NaN."""
     height, width, _ = pixels.shape
     scale = network.scale
-    whole = Image.fromarray(pixels).resize((width * scale, height * scale))
-    canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
+    # Previews show a plain enlargement of the tiles that are not done yet.
+    canvas = np.array(Image.fromarray(pixels).resize((width * scale, height * scale)))
     for tile in cut(width, height):
         if watch.cancelled:
             raise RunCancelled("run_cancelled")
-        large = _of_tile(_image_of(pixels, tile, device), pixels, tile, network)
+        large = _enlarged_tile(pixels, tile, network, device)
         if not np.isfinite(large).all():
             return np.empty((0, 0, _COLOURS), np.uint8)
         rows = slice(tile.top * scale, tile.bottom * scale)
@@ -201,16 +180,11 @@ def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list
     return sizes
 
 
-def _image_of(pixels: Pixels, tile: Tile, device: torch.device) -> torch.Tensor:
-    """Return a tile with its margin as a network's input: (1, 3, rows, columns), 0 … 1."""
-    around = tile.with_margin(pixels.shape[1], pixels.shape[0])
-    part = pixels[around.top : around.bottom, around.left : around.right]
-    return torch.from_numpy(part.copy()).permute(2, 0, 1)[None].to(device).float() / 255
-
-
-def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> Any:
-    """Return the enlarged tile without its margin: (rows, columns, 3), 0 … 1."""
+def _enlarged_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> Any:
+    """Return a tile, enlarged with a margin and then without it: (rows, columns, 3), 0 … 1."""
     around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
+    part = pixels[around.top : around.bottom, around.left : around.right].copy()
+    image = torch.from_numpy(part).permute(2, 0, 1)[None].to(device).float() / 255  # (1, 3, h, w)
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
     expected = (image.shape[2] * scale, image.shape[3] * scale, _COLOURS)
@@ -220,8 +194,3 @@ def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> A
     top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
     return large[top : top + rows * scale, left : left + columns * scale]
-
-
-def _network_of(recipe: Recipe) -> Upscaler:
-    assert recipe.upscaler is not None
-    return recipe.upscaler

@@ -5,18 +5,16 @@ of a prompt are then rescaled to the mean that they had; there it is the mean of
 neighbours change a picture.
 
 Alone: some families pad words to the longest of the batch, and other lengths run through other
-kernels, so a neighbour's words would reach a picture. There `encode_prompt` reads each text by
-itself; with a mask it is padded to a multiple of so many tokens. Only texts of as many blocks share
-a call, which is given `prompt_embeds`.
-
-    words = read_alone(pipeline, family, recipes)
-    pipeline(**words_together(words[:4], family), generator=…)
+kernels, so a neighbour's words would reach a picture. For these `encode_prompt` reads each text by
+itself, and texts with a mask are padded to blocks of tokens. Only texts of equally many blocks
+share a call, which is given `prompt_embeds`.
 """
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -48,20 +46,15 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
     """Weigh the rows of a batch, each by itself."""
-    weighted = torch.empty_like(embeddings)  # The same memory layout, and so the same kernels.
+    weighted = embeddings.clone()  # The same memory layout, and so the same kernels
     for number, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
         weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
-        weighted[number] = _weighted_row(row, weights)
+        if any(weight != 1.0 for weight in weights):
+            exact = row.float()  # (tokens, width)
+            factors = torch.tensor(weights, dtype=torch.float32, device=row.device)
+            scaled = exact * factors[:, None]
+            weighted[number] = (scaled * (exact.mean() / scaled.mean())).to(row.dtype)
     return weighted
-
-
-def _weighted_row(row: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
-    if all(weight == 1.0 for weight in weights):
-        return row
-    exact = row.float()
-    factors = torch.tensor(weights, dtype=torch.float32, device=row.device)
-    scaled = exact * factors[:, None]  # (tokens, width)
-    return (scaled * (exact.mean() / scaled.mean())).to(row.dtype)
 
 
 def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float]:
@@ -77,7 +70,7 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
         end = len(ids) - 1
         weights[begin:end] = [weight] * max(0, end - begin)
         begin = max(begin, end)
-        if begin == num_tokens - 1:  # The rest is truncated; tokenizing it too is quadratic.
+        if begin == num_tokens - 1:  # The rest is truncated; tokenizing it would be quadratic.
             break
     return weights
 
@@ -86,27 +79,23 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
 class Words:
     """One recipe's words, as its text encoders read them."""
 
-    # By the prefix of the arguments' names, "" and "negative_", what `encode_prompt` made of the
-    # text: embeddings (tokens, width), and a mask (tokens,) where the family has one
+    # The result of `encode_prompt` by the prefix of the arguments' names, "" or "negative_":
+    # embeddings (tokens, width), and a mask (tokens,) where the family has one
     texts: Mapping[str, tuple[torch.Tensor, ...]]
     lengths: tuple[int, ...]  # How many blocks of tokens each text fills
 
 
 def read_alone(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[Words]:
     """Read each recipe's words by themselves, equal ones once."""
-    read: dict[tuple[str, ...], Words] = {}
-    words = []
-    for recipe in recipes:
-        negative = [family.left_out(recipe)] if family.needs_negative(recipe) else []
-        texts = (recipe.prompt, *negative)
-        if texts not in read:
-            read[texts] = _read(pipeline, family, *texts)
-        words.append(read[texts])
-    return words
+    read = cache(partial(_read, pipeline, family))
+    return [
+        read(recipe.prompt, family.left_out(recipe) if family.needs_negative(recipe) else None)
+        for recipe in recipes
+    ]
 
 
 def words_together(words: Sequence[Words], family: Family) -> dict[str, Any]:
-    """Return the arguments that stand for the words of one call; all of equal `lengths`."""
+    """Return the arguments with the words of one call; all are of equal `lengths`."""
     arguments: dict[str, Any] = {}
     for prefix in words[0].texts:
         for place, name in enumerate(family.alone):
@@ -120,8 +109,8 @@ def words_together(words: Sequence[Words], family: Family) -> dict[str, Any]:
     return arguments
 
 
-def _read(pipeline: Any, family: Family, prompt: str, negative: str | None = None) -> Words:
-    """Read one recipe's words, as the pipeline's own call would read them without neighbours."""
+def _read(pipeline: Any, family: Family, prompt: str, negative: str | None) -> Words:
+    """Read one recipe's words as the pipeline's own call does for one picture."""
     parameters = inspect.signature(pipeline.encode_prompt).parameters
     default = inspect.signature(pipeline.__call__).parameters.get("max_sequence_length")
     more: dict[str, Any] = {"device": pipeline._execution_device}
@@ -133,7 +122,7 @@ def _read(pipeline: Any, family: Family, prompt: str, negative: str | None = Non
     if reads_both and negative is not None:
         more["negative_prompt"] = [negative]
     with torch.no_grad():
-        # New lists: Z-Image writes its chat template into those that it is given.
+        # New lists: Z-Image writes its chat template into its arguments.
         encoded = _as_tuple(pipeline.encode_prompt(prompt=[prompt], **more))
         if negative is not None and not reads_both:
             encoded += _as_tuple(pipeline.encode_prompt(prompt=[negative], **more))
@@ -157,7 +146,7 @@ def _in_blocks(encoded: tuple[Any, ...], block: int) -> tuple[tuple[torch.Tensor
         return (embeddings,), -(-len(embeddings) // block)
     mask = encoded[1]
     mask = embeddings.new_ones(len(embeddings), dtype=torch.long) if mask is None else mask[0]
-    # At least one more than there are: a mask without zeros is dropped, and with it a kernel.
+    # At least one token of padding: without zeros a mask is dropped, and another kernel runs.
     blocks = int(mask.sum()) // block + (block > 1)
     padded = max(len(embeddings), blocks * block)
     return (_longer(embeddings, padded), _longer(mask, padded)), blocks

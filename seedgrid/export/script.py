@@ -19,7 +19,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import Pieces, plain_words, read_weights
 from seedgrid.core.recipe import Passport
 from seedgrid.core.text import is_hub_id, is_model_name, is_revision, library_release
-from seedgrid.diffusion import processor
+from seedgrid.diffusion import process
 from seedgrid.diffusion.backend import DEVICE_KINDS, placement_of
 from seedgrid.models.families import FAMILIES, family_of
 from seedgrid.models.files import QUANTISERS
@@ -202,7 +202,7 @@ def _script_passport(passport: Passport) -> dict[str, Any]:
     return {
         "versions": {name: library_release(getattr(passport, name)) or "" for name in _REQUIRED},
         "device": placement.device if placement.device in DEVICE_KINDS else "cpu",
-        "instruction_limits": processor.accepted_limits(passport.instruction_limits),
+        "instruction_limits": process.accepted_limits(passport.instruction_limits),
         "threads": placement.threads,
         "attention": placement.attention,
         "memory_format": "channels_last" if placement.channels_last else "contiguous",

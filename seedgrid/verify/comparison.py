@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from seedgrid.core.errors import Notice
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion import processor
+from seedgrid.diffusion import process
 from seedgrid.locales import english
 from seedgrid.models.files import QUANTISERS
 
@@ -205,7 +205,7 @@ def _flat(passport: Passport) -> dict[str, str]:
     known = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():
         if name == "instruction_limits":
-            limits = dict.fromkeys(processor.LIMIT_NAMES, "not set") if name in known else {}
+            limits = dict.fromkeys(process.LIMIT_NAMES, "not set") if name in known else {}
             flat |= {f"{name}.{key}": str(item) for key, item in sorted((limits | value).items())}
         elif isinstance(value, dict):
             flat |= {f"{name}.{key}": str(item) for key, item in sorted(value.items())}

@@ -226,8 +226,7 @@ def _lent(installed: Backend) -> Backend:
     """Return the backend of a public page: ZeroGPU's on such a Space, else the given one."""
     if not is_zero_gpu():
         return installed
-    from seedgrid.diffusion.away.computing import AwayBackend
-    from seedgrid.diffusion.away.zero_gpu import ZeroGpu
+    from seedgrid.diffusion.away.computing import AwayBackend, ZeroGpu
 
     return AwayBackend(ZeroGpu(), installed)
 

@@ -1,19 +1,16 @@
 """Paint in another process or on another machine: `compute` there, AwayBackend here.
 
-`compute` is given a batch and yields messages, all pickled by Ray or by the process pool of
-ZeroGPU. Closing it stops the painting within a step; a model that is being loaded is loaded to its
-end, and stays loaded in the process that ran it.
+`compute` yields messages, which Ray or ZeroGPU's process pool pickles, like the batch:
 
     ("passport", passport)                  the model is loaded; the passport of what it paints
     ("watch", method, numbers, previews)    a call of a method of `Watch`; None for no previews
     ("pictures", outcomes, elapsed_s)       the end
     ("failed", error)                       the end, in place of pictures
-
-    AwayBackend(ZeroGpu(), InstalledBackend())
 """
 
 import contextlib
 import logging
+import math
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +22,7 @@ from typing import Any, Final, NoReturn, Protocol
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError, as_ours
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, PreviewMaker, Watch
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.storage import starts
@@ -36,6 +34,9 @@ Message = tuple[Any, ...]
 make_backend: Callable[[], Backend] = DeferredBackend  # Paints here; others in tests and Ray
 
 _MAX_PASSPORTS: Final = 256
+_LOADING_S: Final = 30  # Loading a model on a lent GPU, on top of what painting takes
+_MARGIN: Final = 1.5
+_MAX_LENT_S: Final = 120  # What ZeroGPU lends at most to visitors who are not signed in
 _made: list[Backend] = []
 _one_at_a_time = threading.Lock()
 
@@ -47,13 +48,12 @@ class Batch:
     recipes: tuple[Recipe, ...]
     placement: Placement
     paint: bool  # False only loads the model and returns the passport
-    # The folders with the pictures and masks that recipes name
+    # The folders of the pictures and masks that recipes begin from
     starts: tuple[Path, ...] = field(default_factory=lambda: starts.places)
 
     def ends_with(self, message: Message) -> bool:
         """Tell whether a message is the last one."""
-        last = ("pictures", "failed") if self.paint else ("passport", "failed")
-        return message[0] in last
+        return message[0] in ("pictures" if self.paint else "passport", "failed")
 
 
 class RemoteWorker(Protocol):
@@ -84,7 +84,7 @@ class AwayBackend:
         placement: Placement,
         watch: LoadWatch | None = None,  # noqa: ARG002 (the worker does not report its loading)
     ) -> Passport:
-        """Return the passport under which the worker computes; it is asked once."""
+        """Return the passport under which the worker computes, asking for it once."""
         if not self.is_ready(recipe, placement):
             self._compute([recipe], placement, None)
         return self._passports[recipe.batch_key, placement]
@@ -96,7 +96,7 @@ class AwayBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Have a batch painted there; raise RunCancelled, `remote_changed` for a new passport."""
+        """Paint a batch there; raise RunCancelled, or `remote_changed` for another passport."""
         expected = self.prepare(recipes[0], placement)
         outcomes = self._compute(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != expected:
@@ -104,7 +104,7 @@ class AwayBackend:
         return outcomes
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
-        """Return nothing: no time of a lent machine is spent on tests."""
+        """Return None: no time of a lent machine is spent on tests."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
         """Raise `remote_failed`: no time of a lent machine is spent on tests."""
@@ -117,7 +117,7 @@ class AwayBackend:
     def _compute(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
     ) -> tuple[Outcome, ...]:
-        """Have recipes painted; without a watch, only learn the passport."""
+        """Paint recipes there; without a watch, only ask for the passport."""
         batch = Batch(recipes=tuple(recipes), placement=placement, paint=watch is not None)
         with contextlib.closing(self._worker.compute(batch)) as messages:
             for kind, *data in messages:
@@ -143,7 +143,11 @@ class AwayBackend:
 
 
 def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Message]:
-    """Load what a batch needs and paint it, in this process; `stopped` ends it within a step."""
+    """Load what a batch needs and paint it, in this process.
+
+    Closing this, or setting `stopped`, ends the painting within a step. A model that is being
+    loaded is loaded to its end, and stays loaded.
+    """
     watch = _SendingWatch(stopped or threading.Event())
     # On a thread of its own, so that closing this never ends torch in the middle of a step.
     worker = threading.Thread(target=_work, args=(batch, watch), daemon=True)
@@ -205,3 +209,45 @@ def _paint(batch: Batch, watch: _SendingWatch) -> None:
         start_s = monotonic()
         outcomes = _made[0].paint(batch.recipes, batch.placement, watch)
         watch.messages.put(("pictures", outcomes, monotonic() - start_s))
+
+
+def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001 (ZeroGPU gives it all)
+    """Return how many seconds of a GPU to ask for: as expected with a margin, and the loading."""
+    return min(_MAX_LENT_S, _LOADING_S + math.ceil(_MARGIN * expected_s))
+
+
+def _compute_lent(batch: Batch, expected_s: float) -> Iterator[Message]:  # noqa: ARG001 (same)
+    yield from compute(batch)
+
+
+class ZeroGpu:
+    """The GPU that a free Hugging Face Space lends for some seconds; see `RemoteWorker`.
+
+    `spaces.GPU` runs `compute` in a forked process that has CUDA; elsewhere it changes nothing. It
+    reads whose quota is used in the visitor's context (`Run.context`). Never run on a GPU. Made
+    before torch is imported, as importing `spaces` patches it.
+    """
+
+    def __init__(self) -> None:
+        import spaces
+
+        self._lent = spaces.GPU(duration=seconds_for)(_compute_lent)
+        self._speeds = Speeds()
+
+    def compute(self, batch: Batch) -> Generator[Message]:
+        """Run `compute` on a GPU that is lent for it."""
+        expected_s = self._speeds.estimate_s(batch.recipes) if batch.paint else 0.0
+        try:
+            for message in self._lent(batch, expected_s):
+                if message[0] == "pictures":
+                    self._speeds.note(batch.recipes[0], message[2])
+                yield message
+        except Exception as error:
+            # Gradio's own error says why nothing was lent: no quota left, or none free.
+            # `compute` sends errors of painting as messages.
+            logger.warning("nothing was lent, or it was taken away", exc_info=True)
+            reason = str(getattr(error, "message", "") or error)
+            raise RunError("remote_failed", reason=reason) from error
+
+    def close(self) -> None:
+        """Do nothing: a lent GPU is returned without it."""

@@ -2,8 +2,6 @@
 
 Ray queues, places and starts the workers: one more than there are is always requested, and starts
 as soon as a machine has room. `computing.py` says what is sent.
-
-    RayCluster(DeferredBackend(), DeferredBackend)      # after `ray_node.connect`
 """
 
 import contextlib
@@ -26,7 +24,7 @@ from seedgrid.diffusion.backend import Backend
 
 logger = logging.getLogger(__name__)
 
-_LISTEN_S: Final = 0.5  # After so long without a message the listener is asked whether to go on
+_LISTEN_S: Final = 0.5  # After so long without a message, look whether to go on
 _RETRY_S: Final = 30.0  # Between a failed request to the cluster and the next
 _THREADS: Final = 3  # Of a worker's process, for the methods `compute`, `stop` and `stay`
 
@@ -67,7 +65,7 @@ class RayWorker:
 
 
 class _RayRemote:
-    """One worker, as seen from here; see `RemoteWorker`."""
+    """The client of one worker; see `RemoteWorker`."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor

@@ -18,11 +18,7 @@ from seedgrid.core.errors import InputError, RunError
 PORT: Final = 6379
 CPU_SLOT: Final = "seedgrid_cpu"  # Ray's resource by which a machine offers workers without a GPU
 GPU_SLOT: Final = "seedgrid_gpu"  # The same for workers with one each
-SETTINGS: Final = {
-    "RAY_AUTH_MODE": "token",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DEDUP_LOGS": "0",
-}
+SETTINGS: Final = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray then listens at 127.0.0.1
 
 
@@ -45,13 +41,12 @@ def connect(cluster: str) -> str:
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
     import ray
 
-    options: dict[str, Any] = {"address": cluster}
+    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     if cluster == "local":
         options |= {"include_dashboard": False, "resources": slots()}
-    elif cluster != "auto":
-        options = {"address": read_address(cluster)}
+    address = cluster if cluster in ("local", "auto") else read_address(cluster)
     try:
-        context = ray.init(log_to_driver=False, configure_logging=False, **options)
+        context = ray.init(address, **options)
     except Exception as error:  # Ray has no common class for its errors here.
         reason = str(error).strip().partition("\n")[0][:300]
         raise RunError("cluster_refused", value=cluster, reason=reason) from error
@@ -59,7 +54,7 @@ def connect(cluster: str) -> str:
 
 
 def join(address: str | None, *, port: int = PORT) -> NoReturn:
-    """Offer this machine's workers until this process is stopped; Ray takes its place."""
+    """Offer this machine's workers until this process, which becomes Ray's, is stopped."""
     set_up()
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
@@ -91,7 +86,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _keep_token_private(path: Path) -> None:
-    """Make the token if there is none, readable by its owner only; Ray's would be by everybody."""
+    """Make the token if there is none; Ray would make one that everybody can read."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -71,7 +71,7 @@ def _models(own: str) -> tuple[str, ...]:
 def _devices(studio: Studio) -> tuple[str, ...]:
     names = ["auto", studio.placement.device]
     if "torch" in sys.modules and studio.engine.warmth.state == "ready":
-        from seedgrid.diffusion.devices import available_devices
+        from seedgrid.diffusion.loading import available_devices
 
         names += available_devices()
     return tuple(dict.fromkeys(names))

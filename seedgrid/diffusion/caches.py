@@ -1,0 +1,293 @@
+"""What is kept between batches: pipelines on their device, encoded texts, ways to decode."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+
+from seedgrid.core.checks import check_steps_run
+from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import LoadWatch, Placement
+from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
+from seedgrid.diffusion.loading import empty_cache, pick_device, place, read_pipeline
+from seedgrid.diffusion.previews import Preview, make_preview
+from seedgrid.models import registry
+from seedgrid.models.files import ModelFiles
+from seedgrid.models.hub import decoder_folder
+from seedgrid.models.loras import LORAS
+from seedgrid.models.schedulers import TABLE, min_steps, names_for
+from seedgrid.storage import starts
+from seedgrid.storage.cache import recall, remember_one, states
+
+_MAX_LOADED: Final = 2
+_KEPT_TEXT_BYTES: Final = 64 * 1024**2
+_ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
+_PAIRS: Final = "pairs"  # The file of the cache folder with the results of PairedDecoding
+
+_Key = tuple[object, ...]  # All that a row of an encoder's output depends on
+_Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor, and its form
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """A pipeline on its device, with what is known about its model."""
+
+    pipeline: Any
+    files: ModelFiles
+    device: torch.device
+    scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
+    preview: Preview  # Makes small pictures of its latents
+    paths: dict[str, Path]  # All files that it was read from
+    states: tuple[str, ...]  # Of these files when they were read; mapped weights change with them
+
+    def check_settings(self, recipe: Recipe) -> None:
+        """Refuse scheduler, steps or start that do not fit this model; raise `start_missing`."""
+        name, steps = recipe.scheduler, recipe.num_inference_steps
+        entry, family = TABLE.get(name), self.files.family
+        if entry is None or family.sampling not in entry.samplings:
+            choices = ", ".join(names_for(family.sampling))
+            raise InputError("scheduler_unknown", field="scheduler", value=name, choices=choices)
+        self.pipeline_for(recipe)  # It refuses a start where this family takes none.
+        starts.check_there([recipe.start, recipe.mask])
+        if family.strength_shortens:
+            check_steps_run(steps, recipe.strength)
+        least = min_steps(name, self.scheduler_config, family)
+        if steps < least:
+            raise InputError("steps_few", field="steps", value=name, limit=least)
+        if entry.max_steps is not None and steps > entry.max_steps:
+            raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
+
+    def pipeline_for(self, recipe: Recipe) -> Any:
+        """Return the pipeline that paints a recipe: from noise alone, or from a picture."""
+        if not recipe.start:
+            return self.pipeline
+        family = self.files.family
+        if not family.from_start:
+            value, name = recipe.model.id, family.pipeline
+            raise InputError("start_family", field="start", value=value, family=name)
+        return self._from_start
+
+    @cached_property
+    def _from_start(self) -> Any:
+        """The image-to-image pipeline, with the same parts."""
+        import diffusers
+
+        with quiet_diffusers():
+            pipeline = diffusers.AutoPipelineForImage2Image.from_pipe(self.pipeline)
+        pipeline.set_progress_bar_config(disable=True)
+        return pipeline
+
+
+class PipelineCache:
+    """The pipelines that are loaded, the most recently used last, and tiny decoders."""
+
+    def __init__(self) -> None:
+        self._loaded: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
+        self._tiny_decoders: dict[tuple[str, torch.dtype, torch.device], Any] = {}
+
+    def has(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the pipeline is loaded already."""
+        return _key(recipe, placement) in self._loaded
+
+    def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
+        """Return the pipeline for a recipe, loading it if need be; `watch` may stop that.
+
+        Raises ModelError if the model is missing, damaged or has other weights; DeviceError.
+        """
+        key = _key(recipe, placement)
+        if key in self._loaded and states(self._loaded[key].paths) != self._loaded[key].states:
+            del self._loaded[key]
+        if key not in self._loaded:
+            while len(self._loaded) >= _MAX_LOADED:
+                self._loaded.popitem(last=False)
+                empty_cache()
+            self._loaded[key] = _load(recipe, placement, watch)
+        self._loaded.move_to_end(key)
+        return self._loaded[key]
+
+    @contextmanager
+    def tiny_decoder(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
+        """Decode with a tiny decoder in the block, as live pictures are; it takes a few MB.
+
+        Raises `model_not_downloaded` or `model_damaged`.
+        """
+        key = name, pipeline.vae.dtype, device
+        if key not in self._tiny_decoders:
+            self._tiny_decoders[key] = _load_tiny(name, pipeline.vae.dtype).to(device)
+        with replaced(pipeline, "vae", self._tiny_decoders[key]):
+            yield
+
+    def clear(self) -> None:
+        """Drop all pipelines and decoders."""
+        self._loaded.clear()
+        self._tiny_decoders.clear()
+        empty_cache()
+
+
+def _load_tiny(name: str, dtype: torch.dtype) -> Any:
+    from diffusers import AutoencoderTiny
+
+    folder = decoder_folder(name)
+    if folder is None:
+        raise ModelError("model_not_downloaded", value=name)
+    with (
+        foreign_errors(lambda _, reason: ModelError("model_damaged", value=name, file=reason)),
+        quiet_diffusers(),
+    ):
+        return AutoencoderTiny.from_pretrained(
+            folder, torch_dtype=dtype, use_safetensors=True, local_files_only=True
+        )
+
+
+def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
+    device = str(pick_device(placement.device))
+    parts = (placement.offload, placement.vae_slicing, placement.vae_tiling)
+    layout = (placement.channels_last, placement.attention == "sliced")
+    loras = tuple((lora.id, lora.weights_sha256) for lora in recipe.loras)
+    return (recipe.model, recipe.dtype, device, loras, *parts, *layout)
+
+
+def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
+    device = pick_device(placement.device)
+    files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
+    loras = tuple(LORAS.recorded(lora) for lora in recipe.loras)
+    paths = files.files | {str(path): path for path in loras}
+    before = states(paths)
+    pipeline = read_pipeline(files, recipe, loras, watch)
+    preview = make_preview(pipeline, files, now=placement.previews)
+    place(pipeline, device, placement)
+    return Loaded(
+        pipeline=pipeline,
+        files=files,
+        device=device,
+        scheduler_config=dict(pipeline.scheduler.config),
+        preview=preview,
+        paths=paths,
+        states=before,
+    )
+
+
+class TextCache:
+    """Rows of text encoders' outputs, up to 64 MB; the least recently used go first.
+
+    At a fixed width a row of a text encoder's batch depends on its own words alone (the lock), so
+    rows are cached one by one. A batch with one unknown row is encoded whole.
+    """
+
+    def __init__(self) -> None:
+        self._rows: OrderedDict[_Key, _Row] = OrderedDict()
+        self._num_bytes = 0
+
+    @contextmanager
+    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
+        """Let a pipeline's text encoders look in the cache first."""
+        with ExitStack() as stack:
+            for name in _ENCODERS:
+                encoder = getattr(pipeline, name, None)
+                if encoder is not None:
+                    recall_or_run = partial(self._recall, encoder.forward, f"{name}|{context}")
+                    stack.enter_context(replaced(encoder, "forward", recall_or_run))
+            yield
+
+    def _recall(self, forward: Callable[..., Any], context: str, *args: Any, **kwargs: Any) -> Any:
+        keys = _row_keys(context, args, kwargs)
+        if keys and all(key in self._rows for key in keys):
+            for key in keys:
+                self._rows.move_to_end(key)
+            rows, forms = zip(*(self._rows[key] for key in keys), strict=True)
+            columns = zip(*rows, strict=True)
+            parts = [None if part[0] is None else torch.stack(part) for part in columns]
+            return tree_unflatten(parts, forms[0])
+        output = forward(*args, **kwargs)
+        parts, form = tree_flatten(output, is_leaf=lambda each: not isinstance(each, dict | tuple))
+        if all(_has_rows(part, len(keys)) for part in parts):
+            for number, key in enumerate(keys):
+                if key not in self._rows:
+                    row = [None if part is None else part[number].clone() for part in parts]
+                    self._rows[key] = row, form
+                    self._num_bytes += _num_bytes(row)
+        while self._num_bytes > _KEPT_TEXT_BYTES:
+            self._num_bytes -= _num_bytes(self._rows.popitem(last=False)[1][0])
+        return output
+
+
+def _has_rows(part: Any, width: int) -> bool:
+    return part is None or (isinstance(part, torch.Tensor) and part.shape[:1] == (width,))
+
+
+def _num_bytes(row: Sequence[torch.Tensor | None]) -> int:
+    return sum(part.nbytes for part in row if part is not None)
+
+
+def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_Key]:
+    """Return one key for each row of the batch; none when the input has no rows of token ids."""
+    named: list[tuple[object, Any]] = [*enumerate(args), *kwargs.items()]
+    ids = next((value for _, value in named if isinstance(value, torch.Tensor)), None)
+    if ids is None or ids.ndim != 2 or ids.is_floating_point():
+        return []
+    width = len(ids)
+
+    def key(row: int) -> _Key:
+        parts: list[object] = [context, width]
+        for name, value in named:
+            if isinstance(value, torch.Tensor):
+                own = value[row] if value.shape[:1] == (width,) else value
+                parts += [name, value.shape, value.dtype, repr(own.tolist())]
+            else:
+                parts += [name, repr(value)]
+        return tuple(parts)
+
+    return [key(row) for row in range(width)]
+
+
+class PairedDecoding:
+    """Decoding two by two, for each kind of batch in which it gave equal bits.
+
+    The VAE's kernels compute pictures one after another, so two at a time are as quick and take
+    less memory; but some choose another order of sums for another number of pictures. So the first
+    batch of each kind is decoded both ways and compared; the result is kept in the cache folder.
+    """
+
+    @cached_property
+    def _is_equal(self) -> dict[str, bool]:
+        return recall(_PAIRS)
+
+    @contextmanager
+    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
+        """Decode two by two in the block, where this gives equal bits."""
+        vae = getattr(pipeline, "vae", None)
+        if vae is None:
+            yield
+            return
+        original = vae.decode
+
+        def decode(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            can_be_split = latents.is_cpu and len(latents) > 2 and len(latents) % 2 == 0
+            if not can_be_split or kwargs.get("return_dict", True):
+                return original(latents, *args, **kwargs)
+            return (self._decode(latents, lambda some: original(some, *args, **kwargs), context),)
+
+        with replaced(vae, "decode", decode):
+            yield
+
+    def _decode(
+        self, latents: torch.Tensor, decode: Callable[..., Any], context: str
+    ) -> torch.Tensor:
+        kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
+        key = hashlib.sha256(kind.encode()).hexdigest()
+        if self._is_equal.get(key) is True:
+            return torch.cat([decode(pair)[0] for pair in latents.split(2)])
+        pictures: torch.Tensor = decode(latents)[0]
+        if key not in self._is_equal:
+            pairs = torch.cat([decode(pair)[0] for pair in latents.split(2)])
+            self._is_equal[key] = torch.equal(pairs, pictures)
+            remember_one(_PAIRS, key, self._is_equal[key])
+        return pictures
