@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-from seedgrid.portable import contraction, winograd
-from seedgrid.portable.cases import numbers
-from seedgrid.portable.contraction import TRIES, Trials
+from seedgrid.portable import contraction, convolution
 from seedgrid.portable.grids import WeightCache, make_ready
+from seedgrid.portable.selftest import numbers
 
 
 @pytest.fixture(autouse=True)
@@ -26,24 +25,9 @@ def quiet(*shape: int) -> torch.Tensor:
     return sum((numbers(*shape, seed=seed) for seed in range(7)), torch.zeros(shape))
 
 
-def convolved(
-    maps: torch.Tensor,
-    weights: torch.Tensor,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    use_winograd: bool,
-) -> torch.Tensor:
-    """Convolve in Winograd's squares, or along rows."""
-    offered: list[bool] = []
-
-    def choose(_kind: Hashable, ways: Sequence[bool]) -> bool:
-        offered.extend(ways)
-        return use_winograd
-
-    monkeypatch.setattr(contraction.TRIALS, "choose", choose)
-    result = contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
-    assert offered == [True, False]
-    return result
+def convolved(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Convolve with zeros around the maps."""
+    return convolution.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
 
 
 @pytest.mark.parametrize("channels", [3, 96])
@@ -52,35 +36,16 @@ def test_winograds_way_and_rows_give_the_same_bits(
 ) -> None:
     """Sixteen products for thirty-six, and not one bit of difference."""
     maps, weights = numbers(2, channels, 8, 6, seed=9), quiet(96, channels, 3, 3)
-    assert contraction._make_kernel(weights, 1, use_winograd=True).is_transformed
-    by_winograd = convolved(maps, weights, monkeypatch, use_winograd=True)
-    assert torch.equal(convolved(maps, weights, monkeypatch, use_winograd=False), by_winograd)
-
-
-def test_each_way_is_tried_and_then_the_quickest_is_taken() -> None:
-    """Whatever the first use cost, when caches were cold; another kind is tried anew."""
-    took = {"near": iter([9.0, 1.0]), "far": iter([2.0, 2.0])}
-    now = 0.0
-    trials = Trials(clock=lambda: now)
-    order = []
-    for _ in range(2 * TRIES):
-        way = trials.choose("kind", ("near", "far"))
-        order.append(way)
-        with trials.timed("kind", way):
-            now += next(took[way])
-    assert order == ["near", "near", "far", "far"]
-    assert trials.choose("kind", ("near", "far")) == "near"
-    with trials.timed("kind", "near"):
-        now += 100  # A busy moment afterwards changes nothing.
-    assert trials.choose("kind", ("near", "far")) == "near"
-    assert trials.choose("kind", ("far",)) == "far"
-    assert trials.choose("another", ("far", "near")) == "far"
+    assert convolution._make_kernel(weights, 1, squares=True).is_transformed
+    by_winograd = convolved(maps, weights)
+    monkeypatch.setattr(convolution, "has_squares", lambda *_: False)
+    assert torch.equal(convolved(maps, weights), by_winograd)
 
 
 def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
     """Weights that are all as large as the largest could fill the 53 bits."""
     weights = torch.ones(96, 640, 3, 3) * 1.9
-    assert winograd.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9))) is None
+    assert convolution.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9))) is None
 
 
 @pytest.mark.parametrize("is_left", [True, False])

@@ -8,14 +8,18 @@ them, moved by a row: a third of the writing. The way and the size of a tile cha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import torch
 
+from seedgrid.portable.contraction import exact_product
 from seedgrid.portable.grids import MAX_TERMS
 from seedgrid.portable.threads import cuts, spread
 
-TILE_BYTES: Final = 1 << 21  # Of a tile's windows: it should stay in the cache until multiplied
+_TILE_BYTES: Final = 1 << 21  # Of a tile's windows: it should stay in the cache until multiplied
+
+Tile = tuple[slice, slice]  # Some samples of a result, and some rows of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +38,6 @@ class Windows:
     def _steps(self, length: int, axis: int) -> int:
         reach = self.dilation[axis] * (self.kernel[axis] - 1)
         return (length + 2 * self.padding[axis] - reach - 1) // self.stride[axis] + 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tile:
-    """Some rows of some samples of a result."""
-
-    samples: slice
-    top: int
-    rows: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +73,20 @@ class Maps:
 
 
 def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
-    """Cut a result (n, outputs, height, width) into tiles of about `TILE_BYTES`.
+    """Cut a result (n, outputs, height, width) into tiles of about `_TILE_BYTES`.
 
     A sample's row takes `bytes_a_row`; `least_bytes` is more where weights should be read rarely.
     """
     samples, _, height, _ = shape
-    tile_bytes = max(TILE_BYTES, least_bytes)
+    tile_bytes = max(_TILE_BYTES, least_bytes)
     rows = min(height, max(1, tile_bytes // bytes_a_row))
     together = max(1, tile_bytes // (bytes_a_row * rows)) if rows == height else 1
-    return [
-        Tile(samples=some, top=part.start, rows=part.stop - part.start)
-        for some in cuts(samples, together, -(-least_bytes // (bytes_a_row * height)))
-        for part in cuts(height, rows, -(-least_bytes // bytes_a_row))
-    ]
+    return list(
+        product(
+            cuts(samples, together, -(-least_bytes // (bytes_a_row * height))),
+            cuts(height, rows, -(-least_bytes // bytes_a_row)),
+        )
+    )
 
 
 def convolve(
@@ -148,17 +144,14 @@ def _by_windows(
     reach = windows.dilation[0] * (windows.kernel[0] - 1) + 1
 
     def fill(tile: Tile) -> None:
-        rows = (tile.rows - 1) * windows.stride[0] + reach
-        part = maps.part(tile.samples, tile.top * windows.stride[0], rows, windows.padding)
-        views = _views(part, windows, tile.rows, width).movedim(0, 3)
+        samples, lines = tile
+        count, stride = lines.stop - lines.start, windows.stride[0]
+        rows = (count - 1) * stride + reach
+        part = maps.part(samples, lines.start * stride, rows, windows.padding)
+        views = _views(part, windows, count, width).movedim(0, 3)
         columns = views.to(torch.float64, memory_format=torch.contiguous_format).view(terms, -1)
-        sums = flat[:, :MAX_TERMS] @ columns[:MAX_TERMS]
-        for start in range(MAX_TERMS, terms, MAX_TERMS):
-            block = slice(start, start + MAX_TERMS)
-            sums += flat[:, block] @ columns[block]
-        ordered = sums.view(len(matrix), -1, tile.rows, width).movedim(1, 0)
-        place = result[tile.samples, :, tile.top : tile.top + tile.rows]
-        place.copy_(ordered).add_(shift)
+        ordered = exact_product(flat, columns).view(len(matrix), -1, count, width).movedim(1, 0)
+        result[samples, :, lines].copy_(ordered).add_(shift)
 
     spread(fill, tiles(result.shape, 8 * terms * width))
 
@@ -180,19 +173,20 @@ def _by_rows(
     along = Windows(kernel=(1, across), stride=windows.stride, dilation=windows.dilation)
 
     def fill(tile: Tile) -> None:
-        part = maps.part(tile.samples, tile.top, tile.rows + reach, windows.padding)
-        views = _views(part, along, tile.rows + reach, width)[:, :, 0]
+        samples, lines = tile
+        num_rows = lines.stop - lines.start
+        part = maps.part(samples, lines.start, num_rows + reach, windows.padding)
+        views = _views(part, along, num_rows + reach, width)[:, :, 0]
         rows = views.permute(1, 2, 3, 0, 4)  # depth, kernel columns, rows, samples, width
         columns = rows.to(torch.float64, memory_format=torch.contiguous_format)
         columns = columns.view(parts.shape[2], -1)
         step = rows.shape[3] * width
-        count = tile.rows * step
+        count = num_rows * step
         sums = parts[0] @ columns[:, :count]
         for line in range(1, height):
             start = line * windows.dilation[0] * step
             sums.addmm_(parts[line], columns[:, start : start + count])
-        ordered = sums.view(len(matrix), tile.rows, -1, width).movedim(2, 0)
-        place = result[tile.samples, :, tile.top : tile.top + tile.rows]
-        place.copy_(ordered).add_(shift)
+        ordered = sums.view(len(matrix), num_rows, -1, width).movedim(2, 0)
+        result[samples, :, lines].copy_(ordered).add_(shift)
 
     spread(fill, tiles(result.shape, 8 * depth * across * width))

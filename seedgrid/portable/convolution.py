@@ -1,26 +1,89 @@
-"""Winograd's way for kernels of three by three: 16 products in place of 36, still exact.
+"""Convolutions that give the same bits on every machine, on grids as in contraction.py.
 
-A tile of two by two results comes from four by four inputs. Inputs and weights are transformed by
-sums of whole multiples of their steps, which a bound on the weights keeps exact: the result equals
-that of other ways, which are used if it does not hold or a map has an odd size.
+A sample's channel groups and every output have their own grids. Kernels of three by three go
+Winograd's way, with 16 products in place of 36: a square of two by two results comes from four by
+four inputs. Inputs and weights are transformed by sums of whole multiples of their steps, which a
+bound on the weights keeps exact; where it does not hold, or a map has an odd size, windows.py
+computes the same bits.
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
 
-from seedgrid.portable.grids import Ready
+from seedgrid.portable.grids import CACHE, Ready, anchor, compact, largest, make_ready
 from seedgrid.portable.threads import cuts, spread
-from seedgrid.portable.windows import Maps, Tile, Windows, shifts, tiles
+from seedgrid.portable.windows import Maps, Tile, Windows, convolve, shifts, tiles
 
+_MIN_PIECE_NUMBERS: Final = 1 << 16  # A thread looks for the largest of no fewer numbers than these
 _MIN_SQUARES: Final = 128  # In a tile: weights above the cache are read once for all of them
 
 _EXACT: Final = 2.0**53
 _INPUT_BOUND: Final = 2.0**21  # four numbers of at most 2**19 steps
 _WEIGHT_TRANSFORM: Final = ((1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0.0, 0.0, 1.0))
 _SAME: Final = Windows(kernel=(3, 3), padding=(1, 1))
+
+
+def convolution(
+    inputs: torch.Tensor,
+    weights: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> torch.Tensor:
+    """Convolve float32 feature maps (n, c, h, w); return (n, outputs, …).
+
+    `weights` are (outputs, c / groups, kernel height, kernel width), `bias` (outputs,). `stride`,
+    `padding` (zeros on either side) and `dilation` are vertical, horizontal; channels and outputs
+    fall into `groups` separate convolutions.
+    """
+    windows = Windows(
+        kernel=(weights.shape[2], weights.shape[3]),
+        stride=(stride[0], stride[1]),
+        padding=(padding[0], padding[1]),
+        dilation=(dilation[0], dilation[1]),
+    )
+    squares = groups == 1 and has_squares(inputs, windows)
+    kernel = CACHE.get(weights, lambda: _make_kernel(weights.detach(), groups, squares), squares)
+    maps, matrix = _on_grids(inputs.contiguous(), kernel.balance), _widened(kernel.matrix)
+    if kernel.is_transformed:
+        return _in_squares(maps, matrix, bias)
+    return convolve(maps, matrix, bias, windows)
+
+
+def _make_kernel(weights: torch.Tensor, groups: int, squares: bool) -> Ready:
+    """Make weights ready for unbalanced inputs; for Winograd's squares if these are exact."""
+    ready = make_ready(weights.reshape(groups, len(weights) // groups, weights.shape[1], -1))
+    transformed = transformed_weights(ready) if squares else None
+    if transformed is None:
+        return replace(ready, matrix=compact(ready.matrix * ready.balance[:, None, :, None]))
+    matrix = compact(transformed * ready.balance[0, :, None])
+    return replace(ready, matrix=matrix, is_transformed=True)
+
+
+def _widened(matrices: torch.Tensor) -> torch.Tensor:
+    if matrices.dtype == torch.float64:
+        return matrices
+    wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)
+    spread(lambda some: wide[some].copy_(matrices[some]), cuts(len(wide), len(wide)))
+    return wide
+
+
+def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
+    """Give each channel group of a sample one grid, from the largest balanced magnitude in it."""
+    groups, depth = balance.shape
+    channels = inputs.view(len(inputs), groups, depth, -1)
+    contribution = balance.view(1, groups, depth, 1)
+    samples = cuts(len(inputs), len(inputs), -(-_MIN_PIECE_NUMBERS // inputs[0].numel()))
+    loudest = torch.cat(spread(lambda some: largest(channels[some], 3), samples))
+    anchors = anchor(largest(loudest * contribution, 2)) / contribution
+    return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))
 
 
 def transformed_weights(ready: Ready) -> torch.Tensor | None:
@@ -38,12 +101,12 @@ def transformed_weights(ready: Ready) -> torch.Tensor | None:
     return whole if bool((quarter_steps * _INPUT_BOUND < _EXACT).all()) else None
 
 
-def serves(inputs: torch.Tensor, windows: Windows) -> bool:
-    """Tell whether maps of this size, of one group, can be cut into tiles."""
+def has_squares(inputs: torch.Tensor, windows: Windows) -> bool:
+    """Tell whether maps of one group can be cut into Winograd's squares."""
     return windows == _SAME and not any(size % 2 for size in inputs.shape[2:])
 
 
-def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def _in_squares(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Convolve exactly, round once, add the bias (float32, (outputs,)).
 
     Channels are last in intermediate tensors, so memory is read in long rows. `maps` are (n, c, h,
@@ -56,11 +119,12 @@ def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> to
     square_bytes = 8 * 16 * depth
 
     def fill(tile: Tile) -> None:
-        top = 2 * tile.top
-        part = maps.part(tile.samples, top, 2 * tile.rows + 2, _SAME.padding)
+        some, rows = tile
+        top, bottom = 2 * rows.start, 2 * rows.stop
+        part = maps.part(some, top, bottom - top + 2, _SAME.padding)
         squares = _transformed(part)
         sums = _products(squares.view(16, -1, depth), weights).view(*squares.shape[:-1], outputs)
-        whole = result[tile.samples, :, top : top + 2 * tile.rows]
+        whole = result[some, :, top:bottom]
         place = whole.permute(0, 2, 3, 1)
         for down, line in enumerate(_combined(sums)):
             for across, values in enumerate(_combined(line)):
