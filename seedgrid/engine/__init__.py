@@ -15,14 +15,4 @@ from seedgrid.engine.queue import UNBOUNDED, Bounds, Load
 from seedgrid.engine.run import Run, State, Store
 from seedgrid.engine.worker import Patience
 
-__all__ = [
-    "UNBOUNDED",
-    "Bounds",
-    "Engine",
-    "Load",
-    "Patience",
-    "Run",
-    "State",
-    "Store",
-    "Warmth",
-]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]

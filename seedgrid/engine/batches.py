@@ -55,6 +55,7 @@ class Batches:
 
     def __init__(self, run: Run, passports: KnownPassports, painted: Painted) -> None:
         self.run = run
+        self.turn = LIVE if run.is_live else "run", run.owner  # Runs of one turn keep their order
         self.known = self._find_known(passports, painted)  # What needs no painting
         known_cells = {cell for known in self.known for cell in known.cells}
         self.unknown = tuple(cell for cell in range(len(run.jobs)) if cell not in known_cells)
@@ -67,11 +68,6 @@ class Batches:
         self._has_ended = False
         self._lock = threading.Lock()
         self._start_s: float | None = None
-
-    @property
-    def turn(self) -> tuple[str, str]:
-        """Runs with the same turn are painted in their order."""
-        return LIVE if self.run.is_live else "run", self.run.owner
 
     @property
     def is_painted(self) -> bool:

@@ -321,12 +321,7 @@ class Engine:
             raise RunError("engine_lost" if self._is_lost else "engine_closed")
 
     def _admit(
-        self,
-        asker: Asker,
-        recipes: Sequence[Recipe],
-        *,
-        needs_painter: bool,
-        is_live: bool = False,
+        self, asker: Asker, recipes: Sequence[Recipe], *, needs_painter: bool, is_live: bool = False
     ) -> None:
         """Refuse a request that is too much beside those that need a painter as it does, or none.
 

@@ -108,8 +108,11 @@ class FairQueue:
         """Wait for the next work that fits and remove it; None if the queue is closed."""
         with self._changed:
             while not (self.is_closed or is_over()):
-                work = self._take(fits)
+                turns = sorted(self._turns.values(), key=lambda works: works[0].turn[0] == LIVE)
+                work = next((each for works in turns for each in works if fits(each)), None)
                 if work is not None:
+                    self._turns.move_to_end(work.turn)
+                    self._drop(work)
                     return work
                 self._changed.wait(_CHECK_S)
             return None
@@ -120,7 +123,6 @@ class FairQueue:
             is_waiting = work in self._turns.get(work.turn, ())
             if is_waiting:
                 self._drop(work)
-                self._announce_positions()
             return is_waiting
 
     def close(self) -> None:
@@ -130,16 +132,6 @@ class FairQueue:
             self._turns.clear()
             self._changed.notify_all()
 
-    def _take(self, fits: Callable[[Work], bool]) -> Work | None:
-        for turn, waiting in sorted(self._turns.items(), key=lambda each: each[0][0] == LIVE):
-            work = next(filter(fits, waiting), None)
-            if work is not None:
-                self._turns.move_to_end(turn)
-                self._drop(work)
-                self._announce_positions()
-                return work
-        return None
-
     def _drop(self, work: Work) -> None:
         waiting = self._turns[work.turn]
         waiting.remove(work)
@@ -147,6 +139,7 @@ class FairQueue:
             del self._turns[work.turn]
         if isinstance(work, Batches):
             self._positions.pop(work.run.id, None)
+        self._announce_positions()
 
     def _announce_positions(self) -> None:
         """Announce positions; runs that are being painted count last and have none."""

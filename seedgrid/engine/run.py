@@ -91,6 +91,7 @@ class Run:
     ) -> None:
         self.id = new_id()
         self.asker = asker
+        self.owner = asker.owner
         self.jobs = tuple(jobs)
         self.library = library
         self.placement = placement
@@ -100,12 +101,12 @@ class Run:
         self.is_live = is_live
         self.context = copy_context()
         self._on_cancel = on_cancel
-        self._cancelled = threading.Event()
+        self.cancelled = False  # Whether it was asked to stop; it may not have stopped yet
         self._changed = threading.Condition()
         self._log: list[tuple[int, Event]] = []  # by number: rising, with gaps
         self._next_number = 0
         self._listeners: list[Callable[[], None]] = []
-        self._state: State = "queued"
+        self.state: State = "queued"
 
     def __repr__(self) -> str:
         return f"Run({self.id[:8]}, {len(self.jobs)} jobs, {self.state})"
@@ -122,30 +123,15 @@ class Run:
         return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
     @property
-    def state(self) -> State:
-        """The state now."""
-        return self._state
-
-    @property
     def has_ended(self) -> bool:
         """Whether the last event was announced."""
-        return self._state not in ("queued", "running")
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it was asked to stop; it may not have stopped yet."""
-        return self._cancelled.is_set()
+        return self.state not in ("queued", "running")
 
     @property
     def finished(self) -> Mapping[int, Entry]:
         """The pictures that are saved so far, by cell."""
         events = self._events()
         return {event.cell: event.entry for event in events if isinstance(event, Finished)}
-
-    @property
-    def owner(self) -> str:
-        """The owner that the run counts for; owners take turns."""
-        return self.asker.owner
 
     @property
     def is_active(self) -> bool:
@@ -194,7 +180,7 @@ class Run:
 
     def cancel(self) -> None:
         """Ask the run to stop within one step; harmless when repeated, queued or ended."""
-        self._cancelled.set()
+        self.cancelled = True
         self._on_cancel(self)
 
     def events(self, timeout_s: float | None = None) -> Iterator[Event]:
@@ -277,7 +263,7 @@ class Run:
         self._log = [each for each in self._log if not _is_replaced(each[1], event)]
         self._log.append((self._next_number, event))
         self._next_number += 1
-        self._state = _STATES.get(type(event), self._state)
+        self.state = _STATES.get(type(event), self.state)
         if isinstance(event, Eased):
             self.notices = (*self.notices, event.notice)
 

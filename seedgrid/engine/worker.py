@@ -92,9 +92,11 @@ class Worker:
         self._num_heartbeats += 1
 
     def _run(self) -> None:
-        queue = self._shared.queue
+        def fits(work: Work) -> bool:
+            return isinstance(work, Task) or self.name not in work.misfits
+
         try:
-            while (work := queue.take(self._fits, lambda: self.is_over)) is not None:
+            while (work := self._shared.queue.take(fits, lambda: self.is_over)) is not None:
                 self._work = work
                 self._do(work)
                 self._work = None
@@ -129,9 +131,6 @@ class Worker:
         if work is not None and work.run.cancelled and estimate_s is not None:
             return min(patience.silence_s, patience.stop_s + estimate_s)
         return patience.silence_s
-
-    def _fits(self, work: Work) -> bool:
-        return isinstance(work, Task) or self.name not in work.misfits
 
     def _do(self, work: Work) -> None:
         if isinstance(work, Task):

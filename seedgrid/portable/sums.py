@@ -61,11 +61,7 @@ def square_root(x: torch.Tensor) -> torch.Tensor:
 
 
 def group_norm(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    groups: int,
-    eps: float,
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, groups: int, eps: float
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Normalise each sample's groups of channels: x * a + b, a and b from float64.
 
