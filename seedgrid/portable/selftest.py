@@ -62,6 +62,12 @@ def _far_from_zero(*shape: int) -> torch.Tensor:
     return numbers(*shape) + 2.0**22
 
 
+def _tokens(others: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return queries, keys and values."""
+    shape = (2, 3, others, 8)
+    return numbers(2, 3, 17, 8), numbers(*shape, seed=2), numbers(*shape, seed=3)
+
+
 def _generator() -> torch.Generator:
     return torch.Generator("cpu").manual_seed(20)
 
@@ -84,9 +90,8 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
     "acos": lambda: torch.acos(numbers(20000, low=-1.0, high=1.0)),
     "silu": lambda: F.silu(numbers(200001, low=-16.0, high=16.0)),
     "sigmoid": _many(torch.sigmoid),
-    "gelu": lambda: (
-        F.gelu(numbers(20000, low=-8.0, high=8.0)),
-        F.gelu(numbers(20000, low=-8.0, high=8.0), approximate="tanh"),
+    "gelu": lambda: tuple(
+        F.gelu(numbers(20000, low=-8.0, high=8.0), approximate=name) for name in ("none", "tanh")
     ),
     "relu": lambda: (
         torch.relu(numbers(20000, low=-16.0, high=16.0)),
@@ -176,26 +181,11 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
         F.conv1d(_loud(3, 8, 30), numbers(6, 8, 5, seed=2), padding=2),
     ),
     "scaled_dot_product_attention": lambda: (
-        F.scaled_dot_product_attention(
-            numbers(2, 3, 17, 8), numbers(2, 3, 21, 8, seed=2), numbers(2, 3, 21, 8, seed=3)
-        ),
-        F.scaled_dot_product_attention(
-            numbers(2, 3, 17, 8),
-            numbers(2, 3, 17, 8, seed=2),
-            numbers(2, 3, 17, 8, seed=3),
-            is_causal=True,
-        ),
-        F.scaled_dot_product_attention(
-            numbers(2, 3, 17, 8),
-            numbers(2, 3, 21, 8, seed=2),
-            numbers(2, 3, 21, 8, seed=3),
-            attn_mask=numbers(2, 1, 1, 21, seed=4) > 0,
-        ),
+        F.scaled_dot_product_attention(*_tokens(21)),
+        F.scaled_dot_product_attention(*_tokens(17), is_causal=True),
+        F.scaled_dot_product_attention(*_tokens(21), attn_mask=numbers(2, 1, 1, 21, seed=4) > 0),
     ),
-    "randn": lambda: (
-        torch.randn(1000, generator=_generator()),
-        torch.randn(5, generator=_generator()),
-    ),
+    "randn": lambda: tuple(torch.randn(n, generator=_generator()) for n in (1000, 5)),
     "normal_": lambda: torch.empty(3, 33).normal_(generator=_generator()),
     "_linalg_solve_ex": lambda: torch.linalg.solve(numbers(3, 3), numbers(3, seed=2)),
 }

@@ -21,13 +21,7 @@ from seedgrid.portable import functions
 from seedgrid.portable.rules import refusal
 
 _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {  # In NumPy and in `math`
-    "exp": functions.exp,
-    "expm1": functions.expm1,
-    "log": functions.log,
-    "sin": functions.sin,
-    "cos": functions.cos,
-    "tan": functions.tan,
-    "tanh": functions.tanh,
+    name: getattr(functions, name) for name in ("exp", "expm1", "log", "sin", "cos", "tan", "tanh")
 }
 _OWN: Final = _OF_BOTH | {
     "sqrt": functions.sqrt,

@@ -106,38 +106,24 @@ def convolve(
     for group in range(groups):
         inputs = maps.channels(slice(group * depth, (group + 1) * depth))
         place = slice(group * outputs, (group + 1) * outputs)
-        way(inputs, matrix[group], shifts(bias, place), windows, result[:, place])
-    return result
+        way(inputs, matrix[group], windows, result[:, place])
+    return result.add_(shifts(bias))
 
 
-def shifts(bias: torch.Tensor | None, outputs: slice = slice(None)) -> torch.Tensor | float:
-    """Return the bias of some outputs, shape (outputs, 1, 1); never -0."""
-    return 0.0 if bias is None else (bias[outputs] + 0.0).view(-1, 1, 1)
+def shifts(bias: torch.Tensor | None) -> torch.Tensor | float:
+    """Return the bias of each output, shape (outputs, 1, 1); never -0."""
+    return 0.0 if bias is None else (bias + 0.0).view(-1, 1, 1)
 
 
 def _views(part: torch.Tensor, windows: Windows, height: int, width: int) -> torch.Tensor:
     """View a part as (n, depth, kernel, kernel, height, width) windows, without copying."""
     sample, channel, row, column = part.stride()
-    return part.as_strided(
-        (*part.shape[:2], *windows.kernel, height, width),
-        (
-            sample,
-            channel,
-            row * windows.dilation[0],
-            column * windows.dilation[1],
-            row * windows.stride[0],
-            column * windows.stride[1],
-        ),
-    )
+    (down, across), (row_step, column_step) = windows.dilation, windows.stride
+    strides = sample, channel, row * down, column * across, row * row_step, column * column_step
+    return part.as_strided((*part.shape[:2], *windows.kernel, height, width), strides)
 
 
-def _by_windows(
-    maps: Maps,
-    matrix: torch.Tensor,
-    shift: torch.Tensor | float,
-    windows: Windows,
-    result: torch.Tensor,
-) -> None:
+def _by_windows(maps: Maps, matrix: torch.Tensor, windows: Windows, result: torch.Tensor) -> None:
     """Fill a result from whole windows; sums that are too long are added block by block."""
     flat = matrix.reshape(len(matrix), -1)
     terms, width = flat.shape[1], result.shape[3]
@@ -150,19 +136,13 @@ def _by_windows(
         part = maps.part(samples, lines.start * stride, rows, windows.padding)
         views = _views(part, windows, count, width).movedim(0, 3)
         columns = views.to(torch.float64, memory_format=torch.contiguous_format).view(terms, -1)
-        ordered = exact_product(flat, columns).view(len(matrix), -1, count, width).movedim(1, 0)
-        result[samples, :, lines].copy_(ordered).add_(shift)
+        sums = exact_product(flat, columns).view(len(matrix), -1, count, width)
+        result[samples, :, lines] = sums.movedim(1, 0)
 
     spread(fill, tiles(result.shape, 8 * terms * width))
 
 
-def _by_rows(
-    maps: Maps,
-    matrix: torch.Tensor,
-    shift: torch.Tensor | float,
-    windows: Windows,
-    result: torch.Tensor,
-) -> None:
+def _by_rows(maps: Maps, matrix: torch.Tensor, windows: Windows, result: torch.Tensor) -> None:
     """Fill a result from windows along rows, one product for each row of the kernel."""
     height, across = windows.kernel
     depth, width = matrix.shape[1], result.shape[3]
@@ -186,7 +166,6 @@ def _by_rows(
         for line in range(1, height):
             start = line * windows.dilation[0] * step
             sums.addmm_(parts[line], columns[:, start : start + count])
-        ordered = sums.view(len(matrix), num_rows, -1, width).movedim(2, 0)
-        result[samples, :, lines].copy_(ordered).add_(shift)
+        result[samples, :, lines] = sums.view(len(matrix), num_rows, -1, width).movedim(2, 0)
 
     spread(fill, tiles(result.shape, 8 * depth * across * width))
