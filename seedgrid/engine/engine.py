@@ -250,10 +250,7 @@ class Engine:
             self._shared.queue.close()
 
     def close(self) -> None:
-        """Stop all runs, save what is finished, free the models.
-
-        The thread of a painter that is busy for longer frees its models when it is done.
-        """
+        """Stop all runs, save what is finished, free the models (those in use: later)."""
         self.begin_to_close()
         end_s = time.monotonic() + self._shared.patience.close_s
         for worker in tuple(self._workers.values()):
@@ -305,16 +302,14 @@ class Engine:
             self._shared.settle(batches)
 
     def _note_warmth(self, loaded: Future[None]) -> None:
-        model = self.warmth.model
         if loaded.cancelled():
             self.warmth = Warmth()
         elif (error := loaded.exception()) is None:
-            self.warmth = Warmth(state="ready", model=model)
+            self.warmth = replace(self.warmth, state="ready")
         else:
             if not isinstance(error, SeedGridError):
                 logger.error("a model could not be loaded ahead", exc_info=error)
-                error = as_ours(error)
-            self.warmth = Warmth(state="failed", model=model, error=error)
+            self.warmth = replace(self.warmth, state="failed", error=as_ours(error))
 
     def _check_open(self) -> None:
         if self._shared.queue.is_closed:
@@ -373,6 +368,5 @@ class Engine:
 
 def _locked(placement: Placement) -> Placement:
     """Return the placement with as many threads as the lock allows."""
-    if not placement.threads:
-        return placement
-    return replace(placement, threads=even_threads(placement.threads))
+    threads = placement.threads and even_threads(placement.threads)
+    return replace(placement, threads=threads)

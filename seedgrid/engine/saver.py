@@ -98,7 +98,7 @@ def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painte
 
 
 class Saver:
-    """One thread. It runs on while the interpreter shuts down, so nothing finished is lost."""
+    """One thread, which runs on while the interpreter shuts down: nothing finished is lost."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()

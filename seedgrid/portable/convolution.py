@@ -107,10 +107,9 @@ def has_squares(inputs: torch.Tensor, windows: Windows) -> bool:
 
 
 def _in_squares(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Convolve exactly, round once, add the bias (float32, (outputs,)).
+    """Convolve maps of even size, with a border of zeros, by transformed weights, as `convolve`.
 
-    Channels are last in intermediate tensors, so memory is read in long rows. `maps` are (n, c, h,
-    w), h, w even, with zeros as border; `weights` are transformed, the balance multiplied back in.
+    Channels are last in intermediate tensors, so memory is read in long rows.
     """
     samples, depth, height, width = maps.numbers.shape
     outputs, shift = weights.shape[2], shifts(bias)
@@ -136,7 +135,7 @@ def _in_squares(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) ->
 
 
 def _products(squares: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Multiply 16 pairs of matrices, divided between the threads if this is not one of them."""
+    """Multiply 16 pairs of matrices, divided between the threads."""
     sums = squares.new_empty(16, squares.shape[1], weights.shape[2])
     spread(lambda some: torch.bmm(squares[some], weights[some], out=sums[some]), cuts(16, 16))
     return sums

@@ -1,8 +1,8 @@
 """Rules of whole layers: products, convolutions, attention, norms; and of noise.
 
 Noise is close to `torch.randn`'s: a CPU generator (mt19937) gives the same integers everywhere, but
-torch uses the processor's logarithm and cosine. The number and order of draws are torch's, so a
-seed keeps its composition.
+torch uses the processor's logarithm and cosine. Draws have torch's number and order, so a seed
+keeps its composition.
 """
 
 import math
