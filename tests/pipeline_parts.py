@@ -10,7 +10,7 @@ import diffusers
 import torch
 import transformers
 
-from seedgrid.portable.noise import normal
+from seedgrid.portable.layer_rules import normal
 
 VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
 

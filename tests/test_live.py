@@ -21,7 +21,7 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
-from seedgrid.engine.known import Painted
+from seedgrid.engine.saver import Painted
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload, RoundPayload

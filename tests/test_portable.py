@@ -18,11 +18,9 @@ from sweeping import rest_swept
 
 from seedgrid.core.errors import RunError
 from seedgrid.portable import functions, portable
-from seedgrid.portable.cases import CASES, numbers
-from seedgrid.portable.golden import GOLDEN, GRID
-from seedgrid.portable.noise import normal
+from seedgrid.portable.layer_rules import normal
 from seedgrid.portable.rules import EXACT, RULES
-from seedgrid.portable.selftest import check, digest, grid_digest, run
+from seedgrid.portable.selftest import CASES, GOLDEN, GRID, check, digest, grid_digest, numbers, run
 from tools.portable.child import arguments, bundled, expected, paint, psnr_db, walk
 from tools.portable.golden import SCHEDULERS
 

@@ -22,8 +22,8 @@ from seedgrid.core.recipe import NoiseShare, Passport, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.portable import selftest
-from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
+from seedgrid.portable.selftest import GOLDEN
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify.claim import Claim
 from seedgrid.verify.verifying import verify

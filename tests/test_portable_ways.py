@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from seedgrid.portable import contraction, winograd
-from seedgrid.portable.cases import numbers
+from seedgrid.portable import contraction, convolution
 from seedgrid.portable.grids import WeightCache, make_ready
+from seedgrid.portable.selftest import numbers
 from seedgrid.portable.windows import Windows
 
 
@@ -26,34 +26,39 @@ def quiet(*shape: int) -> torch.Tensor:
     return sum((numbers(*shape, seed=seed) for seed in range(7)), torch.zeros(shape))
 
 
+def convolved(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Convolve with zeros around the maps."""
+    return convolution.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
+
+
 @pytest.mark.parametrize("channels", [3, 96])
 def test_winograds_way_and_rows_give_the_same_bits(
     channels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen products for thirty-six, and not one bit of difference."""
     maps, weights = numbers(2, channels, 8, 6, seed=9), quiet(96, channels, 3, 3)
-    assert contraction._make_kernel(weights, 1, use_winograd=True).is_transformed
+    assert convolution._make_kernel(weights, 1, squares=True).is_transformed
     by_way = []
-    for use_winograd in (True, False):
-        monkeypatch.setattr(winograd, "serves", lambda *_, way=use_winograd: way)
-        by_way.append(contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1))
+    for is_large in (True, False):
+        monkeypatch.setattr(convolution, "has_squares", lambda *_, way=is_large: way)
+        by_way.append(convolved(maps, weights))
     assert torch.equal(*by_way)
 
 
 def test_winograds_way_is_for_large_even_maps_of_many_channels() -> None:
     """Small maps and few channels are as fast along rows."""
     same = Windows(kernel=(3, 3), padding=(1, 1))
-    assert winograd.serves(torch.empty(1, 96, 64, 64), same)
-    assert winograd.serves(torch.empty(4, 96, 32, 32), same)
+    assert convolution.has_squares(torch.empty(1, 96, 64, 64), same)
+    assert convolution.has_squares(torch.empty(4, 96, 32, 32), same)
     for shape in ((1, 96, 32, 32), (1, 95, 64, 64), (1, 96, 65, 64)):
-        assert not winograd.serves(torch.empty(shape), same)
-    assert not winograd.serves(torch.empty(1, 96, 64, 64), Windows(kernel=(3, 3)))
+        assert not convolution.has_squares(torch.empty(shape), same)
+    assert not convolution.has_squares(torch.empty(1, 96, 64, 64), Windows(kernel=(3, 3)))
 
 
 def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
     """Weights that are all as large as the largest could fill the 53 bits."""
     weights = torch.ones(96, 640, 3, 3) * 1.9
-    assert winograd.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9))) is None
+    assert convolution.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9))) is None
 
 
 @pytest.mark.parametrize("is_left", [True, False])

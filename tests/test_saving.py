@@ -14,8 +14,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.engine import Engine
-from seedgrid.engine.admission import Asker
-from seedgrid.engine.run import Run
+from seedgrid.engine.run import Asker, Run
 from seedgrid.engine.saver import Saver
 from seedgrid.testing.fake import FakeBackend
 

@@ -5,24 +5,14 @@
         for event in run.events():
             ...
 
-Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`queue.py` decides whose turn it is, `batches.py` holds the rest of a run, `worker.py` is the thread
-that paints, `saver.py` the one that saves at the same time.
+`engine.py` is the door, `run.py` what watchers hold, `queue.py` decides whose turn it is,
+`batches.py` has the rest of a run, `worker.py` is the thread that paints, `saver.py` the one that
+saves at the same time.
 """
 
-from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
 from seedgrid.engine.engine import Engine, Warmth
+from seedgrid.engine.queue import UNBOUNDED, Bounds, Load
 from seedgrid.engine.run import Run, State, Store
 from seedgrid.engine.worker import Patience
 
-__all__ = [
-    "UNBOUNDED",
-    "Bounds",
-    "Engine",
-    "Load",
-    "Patience",
-    "Run",
-    "State",
-    "Store",
-    "Warmth",
-]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]

@@ -1,7 +1,7 @@
 """Batches: the part of a run that is still to be painted, cut into locked batches.
 
-One painter or several take batches and give back those that they could not paint; the last one to
-leave a run ends it. Knows nothing of queues or of where painters are.
+One painter or several take batches and give back those that they could not paint; the run ends
+when the last one leaves it.
 """
 
 import threading
@@ -10,35 +10,57 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 from seedgrid.core.errors import Notice, SeedGridError, as_ours
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
-from seedgrid.core.recipe import Passport
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Offload, Placement
-from seedgrid.engine.known import Known, KnownPassports, Painted, known_of
 from seedgrid.engine.run import Run
+from seedgrid.engine.saver import Known, Painted, known_of
 
 _MAX_LOSSES: Final = 3  # After so many workers were lost while they painted a batch, the run fails
-_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group", "sequential")
-"""Each needs less memory of the device than the one before."""
+_MAX_PASSPORTS: Final = 256
+_OFFLOADS: Final = get_args(Offload)  # Each needs less memory of the device than the one before
+_IN_PASSPORTS: Final = {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
 LIVE: Final = "live"  # The kind of turn of live runs, which come behind all others
 
 Cells = tuple[int, ...]
 
 
+class KnownPassports:
+    """The passports under which recipes were painted here last: the library is asked by them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Placement], Passport] = {}
+
+    def get(self, recipe: Recipe, placement: Placement) -> Passport | None:
+        """Return the passport of recipes like this one; None if none was painted yet."""
+        return self._known.get(_passport_key(recipe, placement))
+
+    def note(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
+        """Remember a passport."""
+        if len(self._known) >= _MAX_PASSPORTS:
+            self._known.clear()
+        self._known[_passport_key(recipe, placement)] = passport
+
+
+def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
+    """Return what a passport may depend on; whether previews are shown changes no bit."""
+    return recipe.model_dump_json(include=_IN_PASSPORTS), replace(placement, previews=False)
+
+
 class Batches:
-    """The batches of a run that are still to be painted.
+    """The batches of a run that are still to be painted."""
 
-    `needs_painter` is False if all pictures were known at the start; `misfits` names painters whose
-    passport differs from that of the first batch.
-    """
-
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, passports: KnownPassports, painted: Painted) -> None:
         self.run = run
-        self.needs_painter = True
-        self.misfits: frozenset[str] = frozenset()
-        self._ready = deque(self._cut(range(len(run.jobs))))
+        self.turn = LIVE if run.is_live else "run", run.owner  # Runs of one turn keep their order
+        self.known = self._find_known(passports, painted)  # What needs no painting
+        known_cells = {cell for known in self.known for cell in known.cells}
+        self.unknown = tuple(cell for cell in range(len(run.jobs)) if cell not in known_cells)
+        self._ready = deque(self._cut(self.unknown))
+        self.misfits: frozenset[str] = frozenset()  # Painters whose passport differs from the first
         self._passports: dict[tuple[str, Placement], str] = {}
         self._losses: Counter[Cells] = Counter()
         self._error: SeedGridError | None = None
@@ -46,11 +68,6 @@ class Batches:
         self._has_ended = False
         self._lock = threading.Lock()
         self._start_s: float | None = None
-
-    @property
-    def turn(self) -> tuple[str, str]:
-        """Runs with the same turn are painted in their order."""
-        return LIVE if self.run.is_live else "run", self.run.owner
 
     @property
     def is_painted(self) -> bool:
@@ -61,21 +78,6 @@ class Batches:
     def has_more(self) -> bool:
         """Whether there are batches that no painter has taken."""
         return bool(self._ready)
-
-    def recall(self, passports: KnownPassports, painted: Painted) -> list[Known]:
-        """Remove and return what needs no painting, by known passports; call before any `take`."""
-        cells_of: dict[str, tuple[Passport, list[int]]] = {}
-        for cell, job in enumerate(self.run.jobs):
-            passport = passports.get(job.recipe, self.run.placement)
-            if passport is not None:
-                cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
-        known = [
-            known_of(self.run, cells, passport, painted) for passport, cells in cells_of.values()
-        ]
-        cells = {cell for each in known for cell in each.cells}
-        self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in cells))
-        self.needs_painter = self.has_more
-        return known
 
     def enter(self) -> bool:
         """Count one more painter; False if the run has ended."""
@@ -134,12 +136,12 @@ class Batches:
             if self._error is None and not self.run.cancelled:
                 self._ready.appendleft(cells)
 
-    def bear(self, cells: Cells, error: SeedGridError) -> None:
-        """Take back a batch after a lost worker or full memory; fail after other errors."""
+    def try_again(self, cells: Cells, error: SeedGridError) -> None:
+        """Take a batch back after a lost worker or full memory; fail after other errors."""
         if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
             self._losses[cells] += 1
             self.give_back(cells)
-        elif not self._ease(cells, error):
+        elif not self._take_less_memory(cells, error):
             self.fail(error)
 
     def end(self) -> None:
@@ -155,17 +157,26 @@ class Batches:
             event = Failed(error=reason)
         self.run.conclude(event)
 
-    def _ease(self, cells: Cells, error: SeedGridError) -> bool:
-        """Go on in a way that needs less memory; False if there is none."""
+    def _take_less_memory(self, cells: Cells, error: SeedGridError) -> bool:
+        """Take a batch back, for a placement that needs less memory; False if there is none."""
         if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
-            return False  # Upscaler networks have no such ways.
-        way = _easier_way(self.run.placement, str(error.data["device"]))
-        if way is None:
+            return False  # Upscaler networks have no such placements.
+        smaller = _smaller(self.run.placement, str(error.data["device"]))
+        if smaller is None:
             return False
-        self.run.placement, notice = way
+        self.run.placement, notice = smaller
         self.give_back(cells)
         self.run.announce(Eased(notice=notice))
         return True
+
+    def _find_known(self, passports: KnownPassports, painted: Painted) -> list[Known]:
+        cells_of: dict[str, tuple[Passport, list[int]]] = {}
+        for cell, job in enumerate(self.run.jobs):
+            passport = passports.get(job.recipe, self.run.placement)
+            if passport is not None:
+                cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
+        pairs = cells_of.values()
+        return [known_of(self.run, cells, passport, painted) for passport, cells in pairs]
 
     def _cut(self, cells: Iterable[int]) -> list[Cells]:
         """Cut cells into batches of equal settings, in the order of the first cell of each."""
@@ -179,10 +190,10 @@ class Batches:
         return batches
 
 
-def _easier_way(now: Placement, device: str) -> tuple[Placement, Notice] | None:
-    """Return a placement that needs less memory, and what to say of it; None if there is none.
+def _smaller(now: Placement, device: str) -> tuple[Placement, Notice] | None:
+    """Return a placement that needs less memory, with a notice to announce; None if there is none.
 
-    First what changes no bit, then what the passport records, so that verifying does the same.
+    What changes no bit comes first, then what passports record, so that verifying does the same.
     """
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]

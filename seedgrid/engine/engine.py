@@ -1,4 +1,4 @@
-"""Engine: the door to what paints. See the package for an example."""
+"""Engine: takes jobs and tasks, and has workers do them. See the package for an example."""
 
 import atexit
 import logging
@@ -16,18 +16,16 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
-from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, admit
 from seedgrid.engine.batches import Batches
-from seedgrid.engine.queue import Task, Work
-from seedgrid.engine.run import Run, Store
+from seedgrid.engine.queue import UNBOUNDED, Bounds, Load, Task, Work, admit
+from seedgrid.engine.run import Asker, Run, Store
 from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
 
-_NUM_KEPT: Final = 64
-_LIVE_S: Final = 1.5  # A live run need not wait for less of others' live work than this
+_NUM_KEPT: Final = 64  # Runs that have ended
+_LIVE_S: Final = 1.5  # A live run does not wait for others' live work that takes less time
 _SAVING_S: Final = 10.0  # How long closing waits for the disk
 
 Result = TypeVar("Result")
@@ -46,14 +44,14 @@ class Engine:
     """Makes pictures, batch by batch, in turns between owners. Safe to use from any thread.
 
     Args:
-        backend: What paints; from now on only a worker's thread calls it, except for `card`.
-        library: Where the pictures of runs go that name no library of their own.
+        backend: From now on only a worker's thread calls it, except for `card`.
+        library: Where the pictures go, unless a run says otherwise.
         placement: Where to compute, unless a run says otherwise.
         runs_per_owner: How many runs one owner may have waiting or running.
         bounds: For strangers.
-        patience: How long a painter may give no sign of life.
+        patience: How long a painter may be silent.
         on_lost: Called when the only painter hung or died and all runs have failed: end the
-            process, so that a supervisor starts it anew.
+            process, so that a supervisor restarts it.
     """
 
     def __init__(
@@ -79,6 +77,7 @@ class Engine:
         self._is_lost = False
         self._lock = threading.Lock()
         self._shared = Shared(patience=patience)
+        self.speeds = self._shared.speeds  # How long pictures take here, measured
         self._workers: dict[str, Worker] = {}
         if isinstance(backend, ManyPainters):
             backend.begin(self._join, self._leave)
@@ -116,9 +115,9 @@ class Engine:
             owner: Owners take turns: a browser session, for example.
             address: The owner's; empty for one's own machine.
             fresh: Compute even what the library has.
-            live: It follows somebody's typing: its pictures are not saved, and it gives way to all
-                ordinary runs. It replaces its owner's live run that still waits; an ordinary run
-                replaces its owner's live runs of other recipes, and takes what they painted.
+            live: It is painted while the owner types: its pictures are not saved, and all ordinary
+                runs come first. It replaces its owner's live run that still waits; an ordinary run
+                replaces its owner's live runs of other recipes, and saves what they painted.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
             expected: By job, the digest of the pixels that it is compared with.
@@ -145,19 +144,17 @@ class Engine:
             is_live=live,
             on_cancel=self._on_cancel,
         )
-        batches = Batches(run)
-        known = batches.recall(self._shared.passports, self._shared.painted)
-        cells = {cell for each in known for cell in each.cells}
-        left = [job.recipe for cell, job in enumerate(jobs) if cell not in cells]
+        batches = Batches(run, self._shared.passports, self._shared.painted)
         with self._lock:
             self._check_open()
             self._replace_live(run)
-            self._admit(run.asker, left, is_live=live)
+            unknown = [run.jobs[cell].recipe for cell in batches.unknown]
+            self._admit(run.asker, unknown, needs_painter=bool(unknown), is_live=live)
             self._forget_old_runs()
             self._runs[run.id] = batches
-            for saved in (saved for each in known for saved in self._shared.saver.keep(run, each)):
-                batches.watch(saved)
-            if left:
+            for known in batches.known:
+                self._shared.keep(batches, known)
+            if unknown:
                 self._shared.queue.put(batches)
             else:
                 self._shared.settle(batches)
@@ -173,13 +170,12 @@ class Engine:
             others = [each for each in self._active_runs() if each.run.owner != owner]
             has_task = any(each.asker.owner != owner for each in self._active_tasks())
         live_s = sum(self._left_s(each) for each in others if each.run.is_live)
-        has_ordinary = any(each.needs_painter and not each.run.is_live for each in others)
+        has_ordinary = any(each.unknown and not each.run.is_live for each in others)
         return live_s > _LIVE_S or has_task or has_ordinary
 
     def run(self, run_id: str) -> Run | None:
         """Return an active run, or one of the last ended ones."""
-        with self._lock:
-            batches = self._runs.get(run_id)
+        batches = self._runs.get(run_id)
         return None if batches is None else batches.run
 
     def active_runs(self, owner: str) -> tuple[Run, ...]:
@@ -196,11 +192,11 @@ class Engine:
         address: str = "",
         recipes: Sequence[Recipe] = (),
     ) -> Future[Result]:
-        """Have a painter's thread call a function with its backend, between two batches.
+        """Have a worker's thread call a function with its backend, between two batches.
 
         Args:
             function: On one machine it is called on the one thread that touches torch.
-            owner: Whose runs it counts among; empty for tasks of the program itself.
+            owner: As in `submit`; empty for tasks of the program itself.
             address: As in `submit`.
             recipes: What it will paint.
 
@@ -215,7 +211,7 @@ class Engine:
         with self._lock:
             self._check_open()
             if owner:
-                self._admit(task.asker, recipes, is_task=True)
+                self._admit(task.asker, recipes, needs_painter=True)
             self._tasks = [*(each for each in self._tasks if not each.future.done()), task]
             self._shared.queue.put(task)
         return task.future
@@ -230,11 +226,6 @@ class Engine:
             self._shared.passports.note(recipe, self.placement, passport)
 
         self.submit_task(load).add_done_callback(self._note_warmth)
-
-    @property
-    def speeds(self) -> Speeds:
-        """How long pictures take here, measured."""
-        return self._shared.speeds
 
     @property
     def load(self) -> Load:
@@ -259,11 +250,7 @@ class Engine:
             self._shared.queue.close()
 
     def close(self) -> None:
-        """Stop all runs, save what is finished, free the models.
-
-        A painter that is still busy after the engine's patience is not waited for: its thread
-        frees the models when it comes back.
-        """
+        """Stop all runs, save what is finished, free the models (those in use: later)."""
         self.begin_to_close()
         end_s = time.monotonic() + self._shared.patience.close_s
         for worker in tuple(self._workers.values()):
@@ -282,7 +269,7 @@ class Engine:
         with self._lock:
             if self._shared.queue.is_closed:
                 backend.close()
-            else:  # Closing a painter that hung ends its process.
+            else:  # If it hangs, closing it ends its process.
                 self._workers[name] = Worker(backend, self._shared, backend.close, name)
 
     def _leave(self, name: str) -> None:
@@ -315,38 +302,30 @@ class Engine:
             self._shared.settle(batches)
 
     def _note_warmth(self, loaded: Future[None]) -> None:
-        model = self.warmth.model
         if loaded.cancelled():
             self.warmth = Warmth()
         elif (error := loaded.exception()) is None:
-            self.warmth = Warmth(state="ready", model=model)
+            self.warmth = replace(self.warmth, state="ready")
         else:
             if not isinstance(error, SeedGridError):
                 logger.error("a model could not be loaded ahead", exc_info=error)
-                error = as_ours(error)
-            self.warmth = Warmth(state="failed", model=model, error=error)
+            self.warmth = replace(self.warmth, state="failed", error=as_ours(error))
 
     def _check_open(self) -> None:
         if self._shared.queue.is_closed:
             raise RunError("engine_lost" if self._is_lost else "engine_closed")
 
     def _admit(
-        self,
-        asker: Asker,
-        recipes: Sequence[Recipe],
-        *,
-        is_task: bool = False,
-        is_live: bool = False,
+        self, asker: Asker, recipes: Sequence[Recipe], *, needs_painter: bool, is_live: bool = False
     ) -> None:
-        """Refuse a request that is too much; one that needs no painter counts only others of those.
+        """Refuse a request that is too much beside those that need a painter as it does, or none.
 
-        An owner's live runs do not count among that owner's own.
+        An owner's live runs do not count beside that owner's ordinary ones.
         """
-        needs_painter = bool(recipes) or is_task
         active = [
             (each.run.asker, self._left_s(each))
             for each in self._active_runs()
-            if each.needs_painter == needs_painter
+            if bool(each.unknown) == needs_painter
             and (is_live or not (each.run.is_live and each.run.asker == asker))
         ]
         if needs_painter:
@@ -360,14 +339,14 @@ class Engine:
         )
 
     def _replace_live(self, run: Run) -> None:
-        """Stop the owner's live runs that a new run makes needless; see `submit`."""
+        """Stop the owner's live runs that a new run replaces; see `submit`."""
         recipes = {job.recipe for job in run.jobs}
         for batches in self._active_runs():
             other = batches.run
-            is_waiting = batches.needs_painter and not batches.is_painted
-            is_other = {job.recipe for job in other.jobs} != recipes
-            is_needless = is_waiting if run.is_live else is_other
-            if other.is_live and other.owner == run.owner and is_needless:
+            is_waiting = bool(batches.unknown) and not batches.is_painted
+            has_others = {job.recipe for job in other.jobs} != recipes
+            is_replaced = is_waiting if run.is_live else has_others
+            if other.is_live and other.owner == run.owner and is_replaced:
                 other.cancel()
 
     def _active_runs(self) -> list[Batches]:
@@ -377,8 +356,7 @@ class Engine:
         return [task for task in self._tasks if task.is_active]
 
     def _left_s(self, work: Work) -> float:
-        left = work.recipes if isinstance(work, Task) else work.run.left
-        return self.speeds.estimate_s(left)
+        return self.speeds.estimate_s(work.recipes if isinstance(work, Task) else work.run.left)
 
     def _forget_old_runs(self) -> None:
         ended = [batches.run for batches in self._runs.values() if batches.run.has_ended]
@@ -390,6 +368,5 @@ class Engine:
 
 def _locked(placement: Placement) -> Placement:
     """Return the placement with as many threads as the lock allows."""
-    if not placement.threads:
-        return placement
-    return replace(placement, threads=even_threads(placement.threads))
+    threads = placement.threads and even_threads(placement.threads)
+    return replace(placement, threads=threads)

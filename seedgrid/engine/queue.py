@@ -1,26 +1,40 @@
-"""FairQueue: what waits for a painter. Owners take turns; each waiting run announces its position.
+"""FairQueue: what waits for a painter; and whether one more request may wait.
 
-Tasks (verifying, loading ahead) take turns of their own, between batches; live runs come last.
+Owners take turns; each waiting run announces its position. Tasks (verifying, loading ahead) take
+turns of their own, between batches; live runs come last.
 """
 
 import contextlib
+import math
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final
 
-from seedgrid.core.errors import as_ours, is_memory_error
+from seedgrid.core.errors import InputError, RunError, as_ours, is_memory_error
 from seedgrid.core.events import Queued
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend
-from seedgrid.engine.admission import Asker
 from seedgrid.engine.batches import LIVE, Batches
+from seedgrid.engine.run import Asker
 
 _CHECK_S: Final = 0.5  # How often a waiting painter looks again
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Bounds for strangers, in seconds as estimated by `core/speeds.py`; None is no bound."""
+
+    queue_s: float | None = None  # Of everything that waits or runs
+    run_s: float | None = None  # Of one request
+    runs_per_address: int | None = None  # Waiting or running, of all visitors there
+
+
+UNBOUNDED: Final = Bounds()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +54,7 @@ class Task:
 
     @property
     def is_active(self) -> bool:
-        """Whether it counts among what its owner has waiting."""
+        """Whether it counts for its owner: it waits or goes on."""
         return bool(self.asker.owner) and not self.future.done()
 
     def run(self, backend: Backend) -> None:
@@ -94,8 +108,11 @@ class FairQueue:
         """Wait for the next work that fits and remove it; None if the queue is closed."""
         with self._changed:
             while not (self.is_closed or is_over()):
-                work = self._take(fits)
+                turns = sorted(self._turns.values(), key=lambda works: works[0].turn[0] == LIVE)
+                work = next((each for works in turns for each in works if fits(each)), None)
                 if work is not None:
+                    self._turns.move_to_end(work.turn)
+                    self._drop(work)
                     return work
                 self._changed.wait(_CHECK_S)
             return None
@@ -106,7 +123,6 @@ class FairQueue:
             is_waiting = work in self._turns.get(work.turn, ())
             if is_waiting:
                 self._drop(work)
-                self._announce_positions()
             return is_waiting
 
     def close(self) -> None:
@@ -116,16 +132,6 @@ class FairQueue:
             self._turns.clear()
             self._changed.notify_all()
 
-    def _take(self, fits: Callable[[Work], bool]) -> Work | None:
-        for turn, waiting in sorted(self._turns.items(), key=lambda each: each[0][0] == LIVE):
-            work = next(filter(fits, waiting), None)
-            if work is not None:
-                self._turns.move_to_end(turn)
-                self._drop(work)
-                self._announce_positions()
-                return work
-        return None
-
     def _drop(self, work: Work) -> None:
         waiting = self._turns[work.turn]
         waiting.remove(work)
@@ -133,17 +139,57 @@ class FairQueue:
             del self._turns[work.turn]
         if isinstance(work, Batches):
             self._positions.pop(work.run.id, None)
-
-    def _in_order(self) -> tuple[Work, ...]:
-        rounds = zip_longest(*self._turns.values())
-        every = (work for each in rounds for work in each if work is not None)
-        return tuple(sorted(every, key=lambda work: work.turn[0] == LIVE))
+        self._announce_positions()
 
     def _announce_positions(self) -> None:
         """Announce positions; runs that are being painted count last and have none."""
-        runs = [work for work in self._in_order() if isinstance(work, Batches)]
-        runs.sort(key=lambda batches: batches.is_painted)
+        rounds = zip_longest(*self._turns.values())
+        runs = [work for each in rounds for work in each if isinstance(work, Batches)]
+        runs.sort(key=lambda batches: (batches.is_painted, batches.run.is_live))
         for position, batches in enumerate(runs):
             if not batches.is_painted and self._positions.get(batches.run.id) != position:
                 self._positions[batches.run.id] = position
                 batches.run.announce(Queued(position=position))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """The work that waits or goes on."""
+
+    num_waiting: int  # Runs and tasks that wait or go on
+    left_s: float  # Their remaining time, as estimated
+    is_lost: bool  # Its painter hung or died: the process should be restarted
+
+
+def admit(
+    asker: Asker,
+    active: Sequence[tuple[Asker, float]],
+    *,
+    new_s: float,
+    runs_per_owner: int,
+    bounds: Bounds,
+) -> None:
+    """Refuse a request of `new_s` seconds that is too much beside `active`, with seconds left.
+
+    Raises:
+        InputError: `run_long`: it is too much at any time.
+        RunError: `too_many_runs`, `too_many_here` or `queue_full`: it is too much now.
+    """
+    longest_s = min(bounds.run_s or math.inf, bounds.queue_s or math.inf)
+    if new_s > longest_s:
+        value, limit = str(_whole_seconds(new_s)), str(_whole_seconds(longest_s))
+        raise InputError("run_long", field="seeds", value=value, limit=limit)
+    if sum(other.owner == asker.owner for other, _ in active) >= runs_per_owner:
+        raise RunError("too_many_runs", limit=runs_per_owner)
+    same_address_s = [left_s for other, left_s in active if other.address == asker.address]
+    if bounds.runs_per_address is not None and len(same_address_s) >= bounds.runs_per_address:
+        wait_s = _whole_seconds(min(same_address_s))
+        raise RunError("too_many_here", limit=bounds.runs_per_address, seconds=wait_s)
+    queue_s = sum(left_s for _, left_s in active)
+    if bounds.queue_s is not None and queue_s + new_s > bounds.queue_s:
+        wait_s = _whole_seconds(queue_s + new_s - bounds.queue_s)
+        raise RunError("queue_full", value=_whole_seconds(queue_s), seconds=wait_s)
+
+
+def _whole_seconds(seconds: float) -> int:
+    return max(1, math.ceil(seconds))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from seedgrid.core.errors import Notice, RunCancelled, SeedGridError
@@ -32,7 +32,6 @@ from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
-from seedgrid.engine.admission import Asker
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
@@ -44,6 +43,14 @@ _STATES: Final[dict[type[Event], State]] = {  # The state after an event; other 
     Cancelled: "cancelled",
     Failed: "failed",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Who sends a request."""
+
+    owner: str  # Owners take turns: a browser session, for example, by an id of its own
+    address: str = ""  # As the server saw it; empty for one's own machine
 
 
 class Store(Protocol):
@@ -65,10 +72,8 @@ class Store(Protocol):
 class Run:
     """Some jobs that were submitted together, in the order of their cells; see `Engine.submit`.
 
-    A live run follows somebody's typing: its pictures are not saved, and it gives way. `fresh`
-    computes even what the library has; `expected` has by cell the digest of the pixels to compare
-    with, or an empty text; `notices` are for the asker, whose `context` variables it is painted in:
-    ZeroGPU reads there whose quota it is.
+    `expected` has by cell the digest of the pixels to compare with, or an empty text. Pictures are
+    painted with the asker's `context` variables: ZeroGPU reads there whose quota is used.
     """
 
     def __init__(
@@ -86,6 +91,7 @@ class Run:
     ) -> None:
         self.id = new_id()
         self.asker = asker
+        self.owner = asker.owner
         self.jobs = tuple(jobs)
         self.library = library
         self.placement = placement
@@ -95,13 +101,12 @@ class Run:
         self.is_live = is_live
         self.context = copy_context()
         self._on_cancel = on_cancel
-        self._cancelled = threading.Event()
+        self.cancelled = False  # Whether it was asked to stop; it may not have stopped yet
         self._changed = threading.Condition()
         self._log: list[tuple[int, Event]] = []  # by number: rising, with gaps
         self._next_number = 0
-        self._finished: dict[int, Entry] = {}
         self._listeners: list[Callable[[], None]] = []
-        self._state: State = "queued"
+        self.state: State = "queued"
 
     def __repr__(self) -> str:
         return f"Run({self.id[:8]}, {len(self.jobs)} jobs, {self.state})"
@@ -118,30 +123,15 @@ class Run:
         return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
     @property
-    def state(self) -> State:
-        """The state now."""
-        return self._state
-
-    @property
     def has_ended(self) -> bool:
         """Whether the last event was announced."""
-        return self._state not in ("queued", "running")
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it was asked to stop; it may not have stopped yet."""
-        return self._cancelled.is_set()
+        return self.state not in ("queued", "running")
 
     @property
     def finished(self) -> Mapping[int, Entry]:
         """The pictures that are saved so far, by cell."""
-        with self._changed:
-            return dict(self._finished)
-
-    @property
-    def owner(self) -> str:
-        """Whose run it is; owners take turns."""
-        return self.asker.owner
+        events = self._events()
+        return {event.cell: event.entry for event in events if isinstance(event, Finished)}
 
     @property
     def is_active(self) -> bool:
@@ -169,7 +159,7 @@ class Run:
 
     @property
     def num_remembered(self) -> int:
-        """How many of the finished pictures came from the library, unpainted."""
+        """How many of the finished pictures were not painted: the library had them."""
         events = self._events()
         return sum(isinstance(event, Finished) and event.remembered for event in events)
 
@@ -190,7 +180,7 @@ class Run:
 
     def cancel(self) -> None:
         """Ask the run to stop within one step; harmless when repeated, queued or ended."""
-        self._cancelled.set()
+        self.cancelled = True
         self._on_cancel(self)
 
     def events(self, timeout_s: float | None = None) -> Iterator[Event]:
@@ -217,27 +207,26 @@ class Run:
         """
         with self._changed:
             self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
-            new = self._log[bisect_left(self._log, since, key=_number) :]
-            return tuple(event for _, event in new), self._next_number
+            new = tuple(event for number, event in self._log if number >= since)
+            return new, self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
         """Wait and return the pictures by cell; raise its error, `RunCancelled` or TimeoutError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
-            end = self._log[-1][1]
-        if isinstance(end, Failed):
-            raise end.error
-        if isinstance(end, Cancelled):
+        if isinstance(self.end, Failed):
+            raise self.end.error
+        if isinstance(self.end, Cancelled):
             raise RunCancelled("run_cancelled")
-        return tuple(self._finished[cell] for cell in range(len(self.jobs)))
+        return tuple(entry for _, entry in sorted(self.finished.items()))
 
     def given(self) -> tuple[Entry, ...]:
-        """Return an ended run's pictures; raise as `result` if there is none or it broke off."""
-        settled = len(self.finished) + len(self.missed)
-        if not self.finished or settled < len(self.jobs):
+        """Return an ended run's pictures; raise as `result` if there is none or it was stopped."""
+        finished = self.finished
+        if not finished or len(finished) + len(self.missed) < len(self.jobs):
             return self.result()
-        return tuple(entry for _, entry in sorted(self.finished.items()))
+        return tuple(entry for _, entry in sorted(finished.items()))
 
     def when_changed(self, listener: Callable[[], None]) -> None:
         """Call a listener now and after each event, on the announcing thread; it must not block."""
@@ -253,32 +242,28 @@ class Run:
     def announce(self, *events: Event) -> None:
         """Append events and wake all watchers. For the engine only; RuntimeError after the end."""
         with self._changed:
-            listeners = self._append(events)
+            for event in events:
+                self._append(event)
+            self._changed.notify_all()
+            listeners = tuple(self._listeners)
         for listener in listeners:
             listener()
 
     def conclude(self, event: Event) -> None:
-        """Append the last event unless there is one, and wake watchers. For the engine only."""
+        """Announce the last event unless there is one. For the engine only."""
         with self._changed:
-            listeners = () if self.has_ended else self._append([event])
-        for listener in listeners:
-            listener()
+            if self.has_ended:
+                return
+            self._append(event)
+        self.announce()
 
-    def _append(self, events: Sequence[Event]) -> tuple[Callable[[], None], ...]:
-        for event in events:
-            self._note(event)
-        self._changed.notify_all()
-        return tuple(self._listeners)
-
-    def _note(self, event: Event) -> None:
+    def _append(self, event: Event) -> None:
         if self.has_ended:
             raise RuntimeError(f"{event} after the end of {self}")
         self._log = [each for each in self._log if not _is_replaced(each[1], event)]
         self._log.append((self._next_number, event))
         self._next_number += 1
-        self._state = _STATES.get(type(event), self._state)
-        if isinstance(event, Finished):
-            self._finished[event.cell] = event.entry
+        self.state = _STATES.get(type(event), self.state)
         if isinstance(event, Eased):
             self.notices = (*self.notices, event.notice)
 
@@ -287,12 +272,8 @@ class Run:
             return tuple(event for _, event in self._log)
 
 
-def _number(numbered: tuple[int, Event]) -> int:
-    return numbered[0]
-
-
 def _is_replaced(old: Event, new: Event) -> bool:
-    """Tell whether a new event makes an old one needless; previews are large."""
+    """Tell whether a new event makes an old one superfluous; previews are large."""
     match old:
         case Queued():
             return isinstance(new, Queued)

@@ -1,8 +1,13 @@
-"""Saver: the thread that saves and announces pictures, in order, while the next are painted."""
+"""Saver: the thread that saves and announces pictures, in order, while the next are painted.
+
+Here is also what needs no painting: pictures that the library has, or that live runs have painted.
+"""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -12,17 +17,88 @@ from typing import Final
 from seedgrid.core.errors import LibraryError
 from seedgrid.core.events import Finished
 from seedgrid.core.picture import Entry, Picture, Pixels
-from seedgrid.core.recipe import Passport
-from seedgrid.engine.known import Known
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.engine.run import Run
 
-_COPIED_TOGETHER: Final = 4  # So many remembered pictures are saved again, and announced, at a time
+_MOST_BYTES: Final = 64 * 2**20  # Of all owners' pixels: 340 pictures of 256 px, or 21 of 1024 px
+_COPIED_TOGETHER: Final = (
+    4  # So many pictures of the library are saved again, and announced, at once
+)
 
 _Call = tuple[Future[None], Callable[[], object]]
 
 
+class Painted:
+    """Pictures of live runs, which save nothing; the least recently used go first. Thread-safe."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._num_bytes = 0
+        # By owner and recipe id: the pixels, the passport's digest, the tiny decoder's id
+        self._pictures: OrderedDict[tuple[str, str], tuple[Pixels, str, str]] = OrderedDict()
+        self._lock = Lock()
+
+    def note(
+        self, owner: str, recipe: Recipe, passport: Passport, pixels: Pixels, decoder: str = ""
+    ) -> None:
+        """Keep a picture, shape (height, width, 3), uint8; `decoder` is `Placement.decoder`."""
+        key = owner, recipe.id
+        with self._lock:
+            before = self._pictures.pop(key, None)
+            self._num_bytes += pixels.nbytes - (before[0].nbytes if before else 0)
+            self._pictures[key] = pixels, passport.digest, decoder
+            while self._num_bytes > self._most_bytes:
+                _, (oldest, *_) = self._pictures.popitem(last=False)
+                self._num_bytes -= oldest.nbytes
+
+    def find(
+        self, owner: str, recipe_id: str, passport_digest: str = "", decoder: str | None = None
+    ) -> Pixels | None:
+        """Return an owner's picture of a recipe, shape (height, width, 3), uint8, if it is kept.
+
+        An empty `passport_digest` means any. Besides the model's own decoder, the tiny `decoder`
+        may have decoded it; None means any.
+        """
+        with self._lock:
+            pixels, digest, by = self._pictures.get((owner, recipe_id), (None, "", ""))
+            if pixels is None or passport_digest not in ("", digest):
+                return None
+            if decoder is not None and by not in ("", decoder):
+                return None
+            self._pictures.move_to_end((owner, recipe_id))
+            return pixels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Pictures of a run that need no painting, by cell, all painted under one passport."""
+
+    passport: Passport
+    entries: Mapping[int, Entry]  # The run's library has them
+    painted: Mapping[int, Pixels]  # Live runs of the same owner painted them
+
+    @property
+    def cells(self) -> set[int]:
+        """The cells of both."""
+        return {*self.entries, *self.painted}
+
+
+def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painted) -> Known:
+    """Look for pictures of a run in its library and among those painted live for its owner."""
+    ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
+    saved = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
+    entries = {cell: saved[recipe_id] for cell, recipe_id in ids.items() if recipe_id in saved}
+    pixels = {
+        cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
+        for cell, recipe_id in ids.items()
+        if cell not in entries
+    }
+    live = {cell: each for cell, each in pixels.items() if each is not None}
+    return Known(passport=passport, entries=entries, painted=live)
+
+
 class Saver:
-    """One thread. It runs on while the interpreter shuts down, so nothing finished is lost."""
+    """One thread, which runs on while the interpreter shuts down: nothing finished is lost."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
@@ -56,11 +132,7 @@ class Saver:
         return self.submit(partial(_save, run, pictures))
 
     def keep(self, run: Run, known: Known) -> tuple[Future[None], ...]:
-        """Save and announce what needs no painting.
-
-        Pictures of the library get new places in the lineage; live ones are saved as if painted
-        now.
-        """
+        """Save and announce what needs no painting; live pictures as if they were painted now."""
         cells = list(known.entries.items())
         kept = [
             self.submit(partial(_save_again, run, cells[at : at + _COPIED_TOGETHER]))
@@ -96,17 +168,16 @@ def _save(run: Run, pictures: dict[int, Picture]) -> None:
     """Save pictures by cell and announce that all are safe; those of a live run are not saved."""
     try:
         if run.is_live:
-            entries = tuple(_unsaved(picture) for picture in pictures.values())
+            entries = tuple(map(_unsaved, pictures.values()))
         else:
             entries = run.library.add_together(list(pictures.values())) if pictures else ()
     except LibraryError as error:
         if error.code != "disk_full" or len(pictures) == 1:
             raise
         _save_each(run, pictures)
-        return
-    run.announce(
-        *(Finished(cell=cell, entry=entry) for cell, entry in zip(pictures, entries, strict=True))
-    )
+    else:
+        pairs = zip(pictures, entries, strict=True)
+        run.announce(*(Finished(cell=cell, entry=entry) for cell, entry in pairs))
 
 
 def _unsaved(picture: Picture) -> Entry:
@@ -135,10 +206,9 @@ def _save_each(run: Run, pictures: dict[int, Picture]) -> None:
 
 def _save_again(run: Run, known: Sequence[tuple[int, Entry]]) -> None:
     """Announce pictures of the library; those of an ordinary run get new places first."""
-    entries = [entry for _, entry in known]
+    cells, entries = zip(*known, strict=True)
     if not run.is_live:
-        copies = ((entry, run.jobs[cell].lineage) for cell, entry in known)
-        entries = list(run.library.add_again(*copies))
-    cells = [cell for cell, _ in known]
+        lineages = (run.jobs[cell].lineage for cell in cells)
+        entries = run.library.add_again(*zip(entries, lineages, strict=True))
     pairs = zip(cells, entries, strict=True)
     run.announce(*(Finished(cell=cell, entry=entry, remembered=True) for cell, entry in pairs))

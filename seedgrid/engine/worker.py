@@ -1,7 +1,7 @@
 """Worker: the thread of one painter. It takes batches and tasks from the queue, one at a time.
 
-On one machine there is one worker, and its thread alone touches torch; in a cluster each remote
-worker has one. Whatever goes wrong ends a run and never the thread. Knows nothing of files.
+On one machine there is one worker, and its thread alone touches torch; in a cluster there is one
+for each remote painter. An error ends a run and never the thread.
 """
 
 import logging
@@ -21,20 +21,19 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
-from seedgrid.engine.batches import Batches, Cells
-from seedgrid.engine.known import KnownPassports, Painted, known_of
+from seedgrid.engine.batches import Batches, Cells, KnownPassports
 from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
-from seedgrid.engine.saver import Saver
+from seedgrid.engine.saver import Known, Painted, Saver, known_of
 
 logger = logging.getLogger(__name__)
 
-_LONG: Final = 10  # A task may be silent for so many times the estimate of its pictures
+_LONG: Final = 10  # A task may be silent for so many times its estimated time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long a painter may give no sign of life: no step, no tile, no loaded part."""
+    """How long a painter may be silent: no step, no tile, no loaded part."""
 
     stop_s: float = 60.0  # After Stop, on top of the estimate of its batch
     silence_s: float = 1800.0  # At any time; for a task ten times its estimate is added
@@ -53,6 +52,11 @@ class Shared:
     passports: KnownPassports = field(default_factory=KnownPassports)
     painted: Painted = field(default_factory=Painted)
 
+    def keep(self, batches: Batches, known: Known) -> None:
+        """Save what needs no painting."""
+        for saved in self.saver.keep(batches.run, known):
+            batches.watch(saved)
+
     def settle(self, batches: Batches) -> None:
         """Queue a run that has more batches; end one that has none, after its last saving."""
         if batches.has_more and not self.queue.put(batches, is_begun=True):
@@ -65,43 +69,42 @@ class Shared:
 class Worker:
     """One painter and its thread, which alone calls `backend`, and closes it at the end.
 
-    `on_lost` is called if it gave no sign of life for too long, or its thread died; `name` is its
-    own among several. `gone` is set when the thread has ended; set `is_over` to end it after its
-    `work`.
+    `on_lost` is called if it was silent for too long, or its thread died.
     """
 
     def __init__(
         self, backend: Backend, shared: Shared, on_lost: Callable[[], object], name: str = "worker"
     ) -> None:
         self.name = name
-        self.gone = threading.Event()
-        self.is_over = False
-        self.work: Work | None = None
+        self.gone = threading.Event()  # Set when the thread has ended
+        self.is_over = False  # To be set to end the thread after its current work
+        self._work: Work | None = None
         self._backend = backend
         self._shared = shared
         self._on_lost = on_lost
         self._saving: Future[None] | None = None
-        self._num_signs = 0
-        self._painted_s: float | None = None  # how long the batch that is painted should take
-        for target in (self._live, self._watch):
+        self._num_heartbeats = 0
+        self._estimate_s: float | None = None  # Of the batch that is painted
+        for target in (self._run, self._watch):
             threading.Thread(target=target, name=f"seedgrid-{name}", daemon=True).start()
 
-    def sign(self) -> None:
-        """Give a sign of life."""
-        self._num_signs += 1
+    def _beat(self) -> None:
+        self._num_heartbeats += 1
 
-    def _live(self) -> None:
-        queue = self._shared.queue
+    def _run(self) -> None:
+        def fits(work: Work) -> bool:
+            return isinstance(work, Task) or self.name not in work.misfits
+
         try:
-            while (work := queue.take(self._fits, lambda: self.is_over)) is not None:
-                self.work = work
+            while (work := self._shared.queue.take(fits, lambda: self.is_over)) is not None:
+                self._work = work
                 self._do(work)
-                self.work = None
+                self._work = None
         except BaseException:
             logger.exception("the thread of %s has ended", self.name)
             self._on_lost()
         finally:
-            self.work = None
+            self._work = None
             try:
                 self._backend.close()
             except Exception:  # Nobody waits for a backend that cannot be closed.
@@ -109,28 +112,25 @@ class Worker:
             self.gone.set()
 
     def _watch(self) -> None:
-        """Look for signs of life; checks are counted, so a machine that slept has not hung."""
-        quiet_s, seen = 0.0, (self.work, 0)
+        """Look for heartbeats; checks are counted, so a machine that slept has not hung."""
+        silent_s, last = 0.0, (self._work, 0)
         while not self.gone.wait(self._shared.patience.check_s):
-            now = (self.work, self._num_signs)
-            is_quiet = now == seen and self.work is not None
-            quiet_s = quiet_s + self._shared.patience.check_s if is_quiet else 0.0
-            seen = now
-            if quiet_s > self._patience_s(self.work):
+            now = (self._work, self._num_heartbeats)
+            is_silent = now == last and self._work is not None
+            silent_s = silent_s + self._shared.patience.check_s if is_silent else 0.0
+            last = now
+            if silent_s > self._patience_s(self._work):
                 logger.error("%s gives no sign of life", self.name)
                 self._on_lost()
                 return
 
     def _patience_s(self, work: Work | None) -> float:
-        patience, painted_s = self._shared.patience, self._painted_s
+        patience, estimate_s = self._shared.patience, self._estimate_s
         if isinstance(work, Task):
             return patience.silence_s + _LONG * self._shared.speeds.estimate_s(work.recipes)
-        if work is not None and work.run.cancelled and painted_s is not None:
-            return min(patience.silence_s, patience.stop_s + painted_s)
+        if work is not None and work.run.cancelled and estimate_s is not None:
+            return min(patience.silence_s, patience.stop_s + estimate_s)
         return patience.silence_s
-
-    def _fits(self, work: Work) -> bool:
-        return isinstance(work, Task) or self.name not in work.misfits
 
     def _do(self, work: Work) -> None:
         if isinstance(work, Task):
@@ -157,7 +157,7 @@ class Worker:
             batches.abandon()
         except SeedGridError as error:
             self.is_over = error.code == "worker_lost"
-            batches.bear(cells, error)
+            batches.try_again(cells, error)
 
     def _paint(self, batches: Batches, cells: Cells) -> None:
         run, shared = batches.run, self._shared
@@ -166,8 +166,7 @@ class Worker:
             batches.give_back(cells, misfit=self.name)
             return
         known = known_of(run, cells, passport, shared.painted)
-        for saved in shared.saver.keep(run, known):
-            batches.watch(saved)
+        shared.keep(batches, known)
         cells = tuple(cell for cell in cells if cell not in known.cells)
         if not cells:
             return
@@ -182,7 +181,7 @@ class Worker:
         batches.watch(self._saving)
 
     def _prepare(self, run: Run, cells: Cells) -> Passport:
-        """Load what a batch needs, and return under which passport it will be painted."""
+        """Load what a batch needs, and return the passport of its pictures."""
         _raise_if_cancelled(run)
         recipe, placement = run.jobs[cells[0]].recipe, run.placement
         is_ready, start_s = self._backend.is_ready(recipe, placement), time.monotonic()
@@ -190,11 +189,11 @@ class Worker:
             run.announce(Loading(model=recipe.model.id))
 
         def watch() -> None:
-            self.sign()
+            self._beat()
             _raise_if_cancelled(run)
 
         passport = self._backend.prepare(recipe, placement, watch)
-        self.sign()
+        self._beat()
         if not is_ready:
             self._shared.speeds.note_loading(recipe, time.monotonic() - start_s)
         self._shared.passports.note(recipe, placement, passport)
@@ -204,13 +203,13 @@ class Worker:
         _raise_if_cancelled(run)
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        watch, start_s = _BatchWatch(run, cells, self.sign), time.monotonic()
-        self._painted_s = self._shared.speeds.estimate_s(recipes)
+        watch, start_s = _BatchWatch(run, cells, self._beat), time.monotonic()
+        self._estimate_s = self._shared.speeds.estimate_s(recipes)
         try:
             outcomes = self._backend.paint(recipes, run.placement, watch)
         finally:
-            self._painted_s = None
-        self.sign()
+            self._estimate_s = None
+        self._beat()
         if not run.placement.decoder:
             elapsed_s = time.monotonic() - start_s
             self._shared.speeds.note(recipes[0], elapsed_s, watch.step_s, watch.after_steps_s)
@@ -224,13 +223,14 @@ def _raise_if_cancelled(run: Run) -> None:
 
 def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
     """Return the pictures that came out, by cell; announce errors at once."""
-    pairs = [
-        (cell, _checked(outcome, run.jobs[cell].recipe))
-        for cell, outcome in zip(cells, outcomes, strict=True)
-    ]
-    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
-    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
-    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+    pictures = []
+    for cell, outcome in zip(cells, outcomes, strict=True):
+        checked = _checked(outcome, run.jobs[cell].recipe)
+        if isinstance(checked, RunError):
+            run.announce(Missed(cell=cell, error=checked))
+        else:
+            pictures.append((cell, checked))
+    return pictures
 
 
 def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
@@ -247,10 +247,10 @@ def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
 class _BatchWatch:
     """Announces the progress of a batch in its run; see `Watch`."""
 
-    def __init__(self, run: Run, cells: Cells, sign: Callable[[], None]) -> None:
+    def __init__(self, run: Run, cells: Cells, beat: Callable[[], None]) -> None:
         self._run = run
         self._cells = cells
-        self._sign = sign
+        self._beat = beat
         self._last = Step(cells=cells, number=0, total=0)
         self._first_seen: tuple[int, float] | None = None
         self._last_seen_s = 0.0
@@ -300,12 +300,12 @@ class _BatchWatch:
             self._run.announce(replace(self._last, tile=number, num_tiles=total))
 
     def freed(self) -> None:
-        """Announce that the batch begins anew, after memory was freed."""
+        """Announce that the batch starts again, after memory was freed."""
         self._check_open()
         self._first_seen = None
         self._run.announce(Eased(notice=Notice("memory_freed")))
 
     def _check_open(self) -> None:
-        self._sign()
+        self._beat()
         if self._run.has_ended:  # The engine was closed meanwhile.
             raise RunCancelled("run_cancelled")

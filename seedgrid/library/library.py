@@ -63,11 +63,7 @@ class Library(Searches):
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        busy_timeout_s: float = 30.0,
-        watcher: Watcher | None = None,
+        self, folder: Path, *, busy_timeout_s: float = 30.0, watcher: Watcher | None = None
     ) -> None:
         self.folder = folder.expanduser().absolute()
         database = Database(self.folder / "library.db", timeout_s=busy_timeout_s)

@@ -1,8 +1,8 @@
 """Portable arithmetic: the same bits on every processor, whatever pipeline runs on it.
 
 torch's own kernels decide how a sum is rounded, so another processor, number of threads or batch
-gives other last bits. Here the arithmetic is defined, not the kernel: docs/portable.md is the
-definition. Other rooms import this module alone, which needs no torch.
+gives other last bits. docs/portable.md defines the arithmetic that is used here. Other rooms import
+this module alone, which needs no torch.
 
     with portable():
         pipeline(...)
@@ -10,9 +10,8 @@ definition. Other rooms import this module alone, which needs no torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -24,17 +23,14 @@ if TYPE_CHECKING:
     import torch
 
 _CACHE: Final = "portable"
-VERSION: Final = "portable-1"
-
-__all__ = ["VERSION", "PortableTrial", "check_portable", "native", "portable", "try_portable"]
 
 
-def portable(seen: Callable[[str, Any], None] | None = None) -> AbstractContextManager[None]:
+def portable() -> AbstractContextManager[None]:
     """Compute by portable arithmetic in the block; make schedulers inside it, too.
 
-    It catches every operation by private parts of torch (`mode.py`), and calls `seen` with its name
-    and result. Raises `portable_refused` out of the block, with the name of an operation that has
-    no rule; or at once, if this torch lacks those private parts.
+    Raises:
+        RunError: `portable_refused`: in the block, with the name of an operation that has no rule;
+            or at once, if this torch lacks the private parts that `mode.py` needs.
     """
     try:
         from seedgrid.portable.mode import portable_block
@@ -42,11 +38,11 @@ def portable(seen: Callable[[str, Any], None] | None = None) -> AbstractContextM
         import torch
 
         raise RunError("portable_refused", value=f"torch {torch.__version__}") from error
-    return portable_block(seen)
+    return portable_block()
 
 
 def native() -> AbstractContextManager[None]:
-    """Let torch compute as it does in a block within `portable`; changes nothing outside one."""
+    """Let torch compute as usual in a block within `portable`; changes nothing outside one."""
     from seedgrid.portable.mode import native_block
 
     return native_block()

@@ -1,22 +1,24 @@
-"""Matrix products and convolutions that give the same bits on every machine.
+"""Matrix products and attention that give the same bits on every machine.
 
 Both operands are rounded to grids (grids.py), their products are summed exactly in float64, and the
 sum is rounded to float32 once; then the bias is added in float32. Exact sums have no order, so the
-way of computing them (library, blocks, tiles, threads) changes no bit. Every row of the left
-operand (a token; a sample, in a convolution) and every output of the right one has its own grid, so
-a result never depends on its neighbours in the batch.
+way of computing them (library, blocks, threads) changes no bit. Every row of the left operand (a
+token) and every output of the right one has its own grid, so a result never depends on its
+neighbours in the batch.
 
 If both operands are activations, no weights balance them. Each is split into a coarse part and a
-finer rest, on a grid of its own, and three exact products are added.
+finer rest, on a grid of its own, and three exact products are added. In attention and softmax each
+score becomes e**(score - greatest of its row) on one grid, and one division follows.
 """
 
-from collections.abc import Sequence
+import math
 from dataclasses import replace
+from itertools import product as pairs_of
 from typing import Final
 
 import torch
 
-from seedgrid.portable import winograd
+from seedgrid.portable import activations
 from seedgrid.portable.grids import (
     CACHE,
     MAX_TERMS,
@@ -29,11 +31,12 @@ from seedgrid.portable.grids import (
     rounded,
 )
 from seedgrid.portable.threads import cuts, spread
-from seedgrid.portable.windows import Maps, Windows, convolve
 
 _PIECE_BYTES: Final = 1 << 21  # Float64 rows that a thread multiplies at a time: its cache
 _MIN_PIECE_ROWS: Final = 64
-_MIN_PIECE_NUMBERS: Final = 1 << 16  # A thread looks for the largest of no fewer numbers than these
+_SHARE_ANCHOR: Final = 24.0  # steps of 2**-19 for shares of attention, which are at most 1
+_SOFTMAX_ANCHOR: Final = 2.0  # steps of 2**-22
+_SCORES: Final = 1 << 18  # Scores computed at a time, if a row of them is not longer
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -109,66 +112,80 @@ def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     return sums.add_(0.0 if bias is None else bias + 0.0)
 
 
-def convolution(
-    inputs: torch.Tensor,
-    weights: torch.Tensor,
-    bias: torch.Tensor | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> torch.Tensor:
-    """Convolve float32 feature maps (n, c, h, w); return (n, outputs, …).
+def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:
+    """Return e**(score - greatest of its row) on a grid, float64, of float32 (…, n), overwritten.
 
-    `weights` are (outputs, c / groups, kernel height, kernel width), `bias` (outputs,). `stride`,
-    `padding` (zeros on either side) and `dilation` are vertical, horizontal; channels and outputs
-    fall into `groups` separate convolutions.
+    `step_anchor` is of `grids.anchor`; minus infinity has no share.
     """
-    windows = Windows(
-        kernel=(weights.shape[2], weights.shape[3]),
-        stride=(stride[0], stride[1]),
-        padding=(padding[0], padding[1]),
-        dilation=(dilation[0], dilation[1]),
-    )
-    use_winograd = groups == 1 and winograd.serves(inputs, windows)
-    kernel = CACHE.get(
-        weights, lambda: _make_kernel(weights.detach(), groups, use_winograd), form=use_winograd
-    )
-    maps = _on_grids(inputs.contiguous(), kernel.balance)
-    matrix = _widened(kernel.matrix)
-    if kernel.is_transformed:
-        return winograd.convolve(maps, matrix, bias)
-    return convolve(maps, matrix, bias, windows)
+    greatest = scores.amax(-1, keepdim=True)
+    greatest = torch.where(greatest == -math.inf, 0.0, greatest)
+    grown = activations.exp(scores.sub_(greatest))
+    return rounded(grown, step_anchor).to(torch.float64)
 
 
-def _make_kernel(weights: torch.Tensor, groups: int, use_winograd: bool) -> Ready:
-    """Make weights ready for unbalanced inputs; by Winograd's way if it is allowed and exact."""
-    ready = make_ready(_grouped(weights, groups))
-    transformed = winograd.transformed_weights(ready) if use_winograd else None
-    if transformed is None:
-        return replace(ready, matrix=compact(ready.matrix * ready.balance[:, None, :, None]))
-    matrix = compact(transformed * ready.balance[0, :, None])
-    return replace(ready, matrix=matrix, is_transformed=True)
+def _divided(parts: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """Divide float64 by float64 and round to float32; rows without any share give zeros."""
+    return (parts / torch.where(total == 0, 1.0, total)).to(torch.float32).add_(0.0)
 
 
-def _widened(matrices: torch.Tensor) -> torch.Tensor:
-    if matrices.dtype == torch.float64:
-        return matrices
-    wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)
-    spread(lambda some: wide[some].copy_(matrices[some]), cuts(len(wide), len(wide)))
-    return wide
+def softmax(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return the softmax of float32 scores along a dimension."""
+    last = scores.movedim(dim, -1).contiguous().clone()
+    parts = shares(last, _SOFTMAX_ANCHOR)
+    return _divided(parts, parts.sum(-1, keepdim=True)).movedim(-1, dim)
 
 
-def _grouped(weights: torch.Tensor, groups: int) -> torch.Tensor:
-    return weights.reshape(groups, len(weights) // groups, weights.shape[1], -1)
+def attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Return scaled dot product attention; all numbers are float32.
+
+    `query` (…, heads, length, depth) is multiplied with `scale`, 1 / sqrt(depth) by default, first;
+    `key` is (…, key heads, others, depth), `value` (…, key heads, others, width), heads a multiple
+    of key heads. `mask` is boolean (true takes part) or float32 (added) and expands to (…, heads,
+    length, others). With `is_causal` place i sees only places up to i.
+    """
+    if key.shape[-3] != query.shape[-3]:
+        times = query.shape[-3] // key.shape[-3]
+        key, value = (part.repeat_interleave(times, -3) for part in (key, value))
+    length, others = query.shape[-2], key.shape[-2]
+    scaled = query * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    left = on_grid(scaled, -1).reshape(-1, length, query.shape[-1])
+    right = on_grid(key, -1).transpose(-1, -2).reshape(-1, key.shape[-1], others)
+    values = on_grid(value, -2).reshape(-1, others, value.shape[-1])
+    values = torch.nn.functional.pad(values, (0, 1), value=1.0)  # the last sum is that of shares
+    added = _added(mask, is_causal, query, others)
+    result = torch.empty(*left.shape[:2], value.shape[-1], dtype=torch.float32, device=query.device)
+    rows = min(length, max(1, _SCORES // others))
+    heads = max(1, _SCORES // (rows * others)) if rows == length else 1
+
+    def attend(place: tuple[slice, slice]) -> None:
+        scores = exact_product(left[place], right[place[0]]).to(torch.float32)
+        if added is not None:
+            scores += added[place]
+        parts = shares(scores, _SHARE_ANCHOR)
+        sums = exact_product(parts, values[place[0]])
+        result[place] = _divided(sums[..., :-1], sums[..., -1:])
+
+    spread(attend, list(pairs_of(cuts(len(left), heads), cuts(length, rows))))
+    return result.view(*query.shape[:-1], value.shape[-1])
 
 
-def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
-    """Give each channel group of a sample one grid, from the largest balanced magnitude in it."""
-    groups, depth = balance.shape
-    channels = inputs.view(len(inputs), groups, depth, -1)
-    contribution = balance.view(1, groups, depth, 1)
-    samples = cuts(len(inputs), len(inputs), -(-_MIN_PIECE_NUMBERS // inputs[0].numel()))
-    loudest = torch.cat(spread(lambda some: largest(channels[some], 3), samples))
-    anchors = anchor(largest(loudest * contribution, 2)) / contribution
-    return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))
+def _added(
+    mask: torch.Tensor | None, is_causal: bool, query: torch.Tensor, others: int
+) -> torch.Tensor | None:
+    """Return the mask that is added to the scores, shape (all heads, length, others), or None."""
+    length = query.shape[-2]
+    if is_causal:
+        mask = torch.ones(length, others, dtype=torch.bool, device=query.device).tril()
+    if mask is None:
+        return None
+    if mask.dtype == torch.bool:
+        mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -math.inf)
+    whole = mask.to(torch.float32).expand(*query.shape[:-1], others)
+    return whole.reshape(-1, length, others)

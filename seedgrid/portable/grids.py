@@ -2,8 +2,8 @@
 
 A grid is the whole multiples of a power of two, the step, which follows from the largest magnitude:
 a rounded number is a whole number below 2**19 steps. A product of two is below 2**38, a sum of
-2**15 products below 2**53: float64 holds each partial sum exactly, in whatever order, block or
-vector width. Adding and taking away 1.5 * 2**23 steps rounds to the grid, ties to even.
+2**15 products below 2**53: float64 holds each partial sum exactly, in any order, block or vector
+width. Adding and subtracting 1.5 * 2**23 steps rounds to the grid, ties to even.
 """
 
 import weakref
@@ -14,15 +14,11 @@ from typing import Final
 import torch
 
 MAX_TERMS: Final = 1 << 15  # How many products of two rounded numbers one float64 sum holds exactly
-
 SMALLEST: Final = 2.0**-100  # Lower magnitudes count as this one: no step is a subnormal number
-
 STEP: Final = 2.0**-18  # Of a grid, times the power of two below its largest magnitude
-
 _EXPONENT_BITS: Final = 0x7F800000
 _HALF_GRID: Final = 48.0
 _FINE_HALF_GRID: Final = 49152.0  # in float64: steps of 2**-37
-
 MAX_KEPT_BYTES: Final = 384 * 1024**2
 _LARGE: Final = 1 << 19  # Numbers in a matrix that is worth compacting
 _BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
@@ -42,10 +38,10 @@ def largest(numbers: torch.Tensor, dims: int | tuple[int, ...]) -> torch.Tensor:
 
 
 def anchor(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return what to add and take away to round to the grid of the largest magnitudes given.
+    """Return what to add and subtract to round to the grid of these largest magnitudes.
 
-    It is 48 times the power of two below, so a float32 near it has steps of 2**-18 times that
-    power; infinity, which makes all numbers NaN, if one is not finite.
+    A float32 near 48 times the power of two below has steps of 2**-18 times that power. Infinity,
+    which makes all numbers NaN, if a magnitude is not finite.
     """
     return power_below(magnitudes).mul_(_HALF_GRID)
 
@@ -64,8 +60,8 @@ def rounded(numbers: torch.Tensor, anchors: torch.Tensor | float) -> torch.Tenso
 class Ready:
     """Weights on their grids, balanced between input channels.
 
-    Each input channel is multiplied by a power of two that its weights give, and the weights are
-    divided by it, exactly: one loud channel with quiet weights coarsens the grid of no others.
+    Each input channel is multiplied by a power of two that follows from its weights, and these are
+    divided by it, exactly: a channel with large inputs and small weights coarsens no other's grid.
     """
 
     balance: torch.Tensor  # float32 powers of two, (groups, inputs), that multiply inputs

@@ -1,14 +1,29 @@
-"""Rules of whole layers: products, convolutions, attention, norms; and of noise."""
+"""Rules of whole layers: products, convolutions, attention, norms; and of noise.
 
-from typing import Any
+Noise is close to `torch.randn`'s: a CPU generator (mt19937) gives the same integers everywhere, but
+torch uses the processor's logarithm and cosine. Draws have torch's number and order, so a seed
+keeps its composition.
+"""
 
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
 import torch
 
-from seedgrid.portable.attention import attention, softmax
-from seedgrid.portable.contraction import convolution, linear, product
-from seedgrid.portable.noise import normal
+from seedgrid.portable import functions
+from seedgrid.portable.contraction import attention, linear, product, softmax
+from seedgrid.portable.convolution import convolution
+from seedgrid.portable.functions import Doubles
 from seedgrid.portable.rules import refusal, rule
 from seedgrid.portable.sums import folded, group_norm, layer_norm
+
+_BLOCK: Final = 16  # From this many numbers on, torch draws all at once, in blocks of this size
+
+_MAX_SPARE: Final = 64
+# By a generator's id: the unused number of its last pair. The generator is held to keep its id.
+_spare: dict[int, tuple[torch.Generator, float]] = {}
 
 
 @rule("_softmax")
@@ -64,8 +79,7 @@ def _addmm(
     added: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> torch.Tensor:
     _must_be_float32(left, right)
-    result = linear(left, right.t())
-    return _scaled_sum(result, added, beta, alpha)
+    return _scaled_sum(linear(left, right.t()), added, beta, alpha)
 
 
 @rule("baddbmm")
@@ -107,16 +121,9 @@ def _convolution(
         raise refusal(f"convolution transposed={transposed} dimensions={x.dim() - 2}")
     if x.dim() == 4:
         return convolution(x, weight, bias, stride, padding, dilation, groups)
-    flat = convolution(
-        x.unsqueeze(2),
-        weight.unsqueeze(2),
-        bias,
-        (1, *stride),
-        (0, *padding),
-        (1, *dilation),
-        groups,
-    )
-    return flat.squeeze(2)
+    maps, kernel = x.unsqueeze(2), weight.unsqueeze(2)
+    geometry = (1, *stride), (0, *padding), (1, *dilation)
+    return convolution(maps, kernel, bias, *geometry, groups).squeeze(2)
 
 
 @rule("scaled_dot_product_attention")
@@ -136,6 +143,62 @@ def _attention(
     if not enable_gqa and key.shape[-3] != query.shape[-3]:
         raise ValueError("heads differ without enable_gqa")
     return attention(query, key, value, attn_mask, is_causal, scale)
+
+
+def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
+    """Draw normal numbers; float32, on the CPU."""
+    count = math.prod(shape)
+    values = _in_blocks(count, generator) if count >= _BLOCK else _one_by_one(count, generator)
+    return torch.from_numpy(values.astype(np.float32)).view(*shape)
+
+
+def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
+    """Turn blocks of 16 uniform numbers into 8 radii and 8 angles; an odd end is drawn again."""
+    uniform = torch.rand(count, generator=generator, dtype=torch.float32).numpy()
+    values = np.empty(count)
+    whole = count - count % _BLOCK
+    values[:whole] = _transformed(uniform[:whole])
+    if whole < count:
+        again = torch.rand(_BLOCK, generator=generator, dtype=torch.float32).numpy()
+        values[count - _BLOCK :] = _transformed(again)
+    return values
+
+
+def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Doubles:
+    """Apply Box and Muller's transform to blocks of 16 numbers, 0 up to 1."""
+    radii, angles = np.moveaxis(uniform.astype(np.float64).reshape(-1, 2, _BLOCK // 2), 1, 0)
+    radius = functions.sqrt(functions.log(1.0 - radii) * -2.0)
+    angle = angles * (2.0 * functions.PI)
+    pair = (radius * functions.cos(angle), radius * functions.sin(angle))
+    return np.stack(pair, 1).reshape(-1)
+
+
+def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
+    """Draw fewer than 16: pairs from two uniform float64 numbers; an unused second one is kept."""
+    values: list[float] = []
+    while len(values) < count:
+        spare = _take_spare(generator)
+        if spare is not None:
+            values.append(spare)
+            continue
+        angle, share = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
+        radius = float(functions.sqrt(functions.log(np.float64(1.0 - share)) * -2.0))
+        turn = 2.0 * functions.PI * angle
+        values.append(radius * float(functions.cos(turn)))
+        _keep_spare(generator, radius * float(functions.sin(turn)))
+    return np.array(values)
+
+
+def _keep_spare(generator: torch.Generator, value: float) -> None:
+    while len(_spare) >= _MAX_SPARE:
+        del _spare[next(iter(_spare))]
+    _spare[id(generator)] = (generator, value)
+
+
+def _take_spare(generator: torch.Generator) -> float | None:
+    """Return the unused number of the last pair, whatever was drawn in blocks since."""
+    _, value = _spare.pop(id(generator), (generator, None))
+    return value
 
 
 @rule("randn")

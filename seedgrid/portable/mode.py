@@ -5,7 +5,7 @@ refused by its name. Linear layers and attention are caught one level higher, wh
 yet chosen a kernel by device and shape.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -14,12 +14,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from seedgrid.portable import elementwise_rules, layer_rules, reduction_rules  # noqa: F401 (rules)
+from seedgrid.portable import layer_rules, reduction_rules  # noqa: F401 (rules)
 from seedgrid.portable.rules import EXACT, RULES, Rule, in_place, refusal
 from seedgrid.portable.tables import portable_tables
 from seedgrid.portable.threads import taken_from_torch
-
-Seen = Callable[[str, Any], None]  # Called with each operation's name and result
 
 _ABOVE: Final[dict[Any, Rule]] = {
     torch.nn.functional.linear: RULES["linear"],
@@ -29,10 +27,6 @@ _ABOVE: Final[dict[Any, Rule]] = {
 
 class _Functions(TorchFunctionMode):
     """Catches functions that torch takes apart on some devices only."""
-
-    def __init__(self, seen: Seen | None) -> None:
-        super().__init__()
-        self._seen = seen
 
     def __torch_function__(
         self,
@@ -45,17 +39,10 @@ class _Functions(TorchFunctionMode):
         if rule is None:
             return func(*args, **(kwargs or {}))
         with _disable_current_modes():
-            result = rule(*args, **(kwargs or {}))
-        if self._seen is not None:
-            self._seen(func.__name__, result)
-        return result
+            return rule(*args, **(kwargs or {}))
 
 
 class _Operations(TorchDispatchMode):
-    def __init__(self, seen: Seen | None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # torch has not annotated it
-        self._seen = seen
-
     def __torch_dispatch__(
         self,
         func: Any,
@@ -64,22 +51,11 @@ class _Operations(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         name = func._schema.name.split("::")[1]
-        rule = rule_for(name)
+        rule = func if name in EXACT else RULES.get(name) or in_place(name)
+        if rule is None:
+            raise refusal(f"aten::{name}")
         with torch._C.DisableTorchFunction():
-            result = (rule or func)(*args, **(kwargs or {}))
-        if self._seen is not None:
-            self._seen(name, result)
-        return result
-
-
-def rule_for(name: str) -> Rule | None:
-    """Return an operation's rule, None if it is exact; raise `portable_refused` if neither."""
-    if name in EXACT:
-        return None
-    rule = RULES.get(name) or in_place(name)
-    if rule is None:
-        raise refusal(f"aten::{name}")
-    return rule
+            return rule(*args, **(kwargs or {}))
 
 
 @contextmanager
@@ -90,15 +66,15 @@ def native_block() -> Iterator[None]:
 
 
 @contextmanager
-def portable_block(seen: Seen | None = None) -> Iterator[None]:
+def portable_block() -> Iterator[None]:
     """See `seedgrid.portable.portable`."""
-    # Tables may hold infinities; torch does not warn of them either.
+    # Tables may have infinities; torch does not warn of them either.
     with (
         taken_from_torch(),
         torch.no_grad(),
         np.errstate(all="ignore"),
         portable_tables(),
-        _Functions(seen),
-        _Operations(seen),
+        _Functions(),
+        _Operations(),  # type: ignore[no-untyped-call] # torch has not annotated it
     ):
         yield

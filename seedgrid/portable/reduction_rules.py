@@ -50,7 +50,7 @@ def _variance(
     keepdim: bool = False,
     *,
     correction: float | None = None,
-) -> tuple[torch.Tensor, list[int], bool]:
+) -> torch.Tensor:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     dims = _dims(x, dim)
@@ -58,19 +58,17 @@ def _variance(
     count = terms.shape[-1]
     terms = terms - (folded(terms.clone()) / float(count)).unsqueeze(-1)
     spared = (1 if unbiased else 0) if correction is None else correction
-    return folded(terms.mul_(terms)) / float(count - spared), dims, keepdim
+    return _kept(x, folded(terms.mul_(terms)) / float(count - spared), dims, keepdim)
 
 
 @rule("var")
 def _var(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-    value, dims, keepdim = _variance(x, *args, **options)
-    return _kept(x, value, dims, keepdim).to(x.dtype)
+    return _variance(x, *args, **options).to(x.dtype)
 
 
 @rule("std")
 def _std(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-    value, dims, keepdim = _variance(x, *args, **options)
-    return _kept(x, square_root(value), dims, keepdim).to(x.dtype)
+    return square_root(_variance(x, *args, **options)).to(x.dtype)
 
 
 @rule("linalg_vector_norm")

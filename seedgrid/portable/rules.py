@@ -1,16 +1,19 @@
-"""Which of torch's operations are exact, and the table of rules for those that are not.
+"""The exact ones of torch's operations, and the table of rules for the others.
 
 Exact ones move numbers, compare them, work on whole numbers, or do a single IEEE 754 operation a
 number. A rule is made of IEEE operations in a fixed order, or of sums that are exact in any order.
-Names are those of torch's `aten` operations. `mode.py` imports all rules.
+Names are those of torch's `aten` operations. Here are the rules of operations that treat each
+number by itself; `layer_rules.py` and `reduction_rules.py` have the others.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import torch
 
 from seedgrid.core.errors import RunError
+from seedgrid.portable import activations, functions
 
 Rule = Callable[..., Any]
 TensorRule = Callable[..., torch.Tensor]
@@ -61,3 +64,128 @@ def in_place(name: str) -> Rule | None:
 def refusal(name: str) -> RunError:
     """Return the error for an operation without a portable rule, by its name."""
     return RunError("portable_refused", value=name)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _in_doubles(function: Callable[..., Any]) -> TensorRule:
+    """Make a rule of a function of functions.py: float64, rounded once to the tensor's type."""
+
+    def compute(x: torch.Tensor, *rest: Any) -> torch.Tensor:
+        dtype = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+        value = np.asarray(function(x.detach().cpu().numpy(), *rest))
+        return torch.from_numpy(np.array(value)).to(dtype).to(x.device)
+
+    return compute
+
+
+def _in_floats(function: activations.Function) -> TensorRule:
+    """Make a rule of a function of activations.py: float32 in, float32 out."""
+
+    def compute(x: torch.Tensor) -> torch.Tensor:
+        return activations.in_pieces(function, x.to(torch.float32)).to(x.dtype)
+
+    return compute
+
+
+for _name in ("exp", "expm1", "log", "sin", "cos", "tan", "tanh", "sqrt", "atan", "acos"):
+    RULES[_name] = _in_doubles(getattr(functions, _name))
+RULES["rsqrt"] = _in_doubles(lambda x: 1.0 / functions.sqrt(x))
+RULES["silu"] = _in_floats(activations.silu)
+RULES["sigmoid"] = _in_floats(activations.sigmoid)
+
+
+@rule("gelu")
+def _gelu(x: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
+    is_tanh = approximate == "tanh"
+    return _in_floats(activations.gelu_tanh if is_tanh else activations.gelu)(x)
+
+
+@rule("relu")
+def _relu(x: torch.Tensor) -> torch.Tensor:
+    return x.clamp_min(0) + 0
+
+
+@rule("pow")
+def _pow(x: Any, y: Any) -> torch.Tensor:
+    if not isinstance(x, torch.Tensor):
+        return _in_doubles(lambda power: functions.power(x, power))(y)
+    if isinstance(y, torch.Tensor):
+        if y.dim():
+            return _in_doubles(functions.power)(x, y.detach().cpu().numpy())
+        y = y.item()
+    if not x.is_floating_point() and isinstance(y, int):
+        return torch.pow(x, y)
+    if y == int(y) and 1 <= y <= 4:
+        result = x.clone()
+        for _ in range(int(y) - 1):
+            result *= x
+        return result
+    return _in_doubles(functions.power)(x, y)
+
+
+@rule("reciprocal")
+def _reciprocal(x: torch.Tensor) -> torch.Tensor:
+    return torch.ones((), dtype=x.dtype, device=x.device) / x
+
+
+@rule("add")
+def _add(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
+    # x + alpha * y may be fused into one rounding: here there are always two.
+    return torch.add(x, y if alpha == 1 else y * alpha)
+
+
+@rule("sub")
+def _sub(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
+    return torch.sub(x, y if alpha == 1 else y * alpha)
+
+
+@rule("rsub")
+def _rsub(x: torch.Tensor, y: Any, alpha: float = 1) -> torch.Tensor:
+    return torch.sub(y, x if alpha == 1 else x * alpha)
+
+
+@rule("div")
+def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> torch.Tensor:
+    if not isinstance(y, torch.Tensor) and _is_float(x):
+        # Some devices multiply by 1 / y instead, which rounds twice.
+        y = torch.full((1,) * x.dim(), y, dtype=x.dtype, device=x.device)
+    return torch.div(x, y, rounding_mode=rounding_mode)
+
+
+def _positive_zero(operation: Callable[..., torch.Tensor]) -> Rule:
+    """Make a rule of an operation whose zeros may have either sign: they become positive."""
+
+    def compute(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+        result = operation(x, *args, **options)
+        return result.add_(0.0) if result.is_floating_point() else result
+
+    return compute
+
+
+for _name in ("clamp", "clamp_min", "clamp_max", "maximum", "minimum", "amax", "amin"):
+    RULES[_name] = _positive_zero(getattr(torch, _name))
+
+
+@rule("addcmul")
+def _addcmul(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
+    term: torch.Tensor = a * b
+    return x + (term if value == 1 else term * value)
+
+
+@rule("addcdiv")
+def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
+    term: torch.Tensor = a / b
+    return x + (term if value == 1 else term * value)
+
+
+@rule("lerp")
+def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
+    if isinstance(weight, torch.Tensor):
+        raise refusal("lerp by a tensor")
+    # From the nearer end, as torch does: half way to minus infinity is minus infinity, not NaN.
+    base, share = (start, weight) if weight < 0.5 else (end, weight - 1.0)
+    step: torch.Tensor = (end - start) * share
+    return base + step

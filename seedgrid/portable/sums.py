@@ -61,11 +61,7 @@ def square_root(x: torch.Tensor) -> torch.Tensor:
 
 
 def group_norm(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    groups: int,
-    eps: float,
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, groups: int, eps: float
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Normalise each sample's groups of channels: x * a + b, a and b from float64.
 
@@ -75,16 +71,15 @@ def group_norm(
     samples, channels = x.shape[:2]
     dense = x.contiguous()
     mean, inverse = _moments_of(dense.view(samples * groups, -1), eps)
-    mean, inverse = mean.view(samples, groups, 1), inverse.view(samples, groups, 1)
-    factor = inverse.expand(-1, -1, channels // groups).reshape(samples, channels)
+    mean, inverse = mean.view(samples, groups), inverse.view(samples, groups)
+    factor = inverse.repeat_interleave(channels // groups, 1)
     if weight is not None:
         factor = factor * weight.to(torch.float64)
-    middle = mean.expand(-1, -1, channels // groups).reshape(samples, channels)
-    offset = -middle * factor
+    offset = -mean.repeat_interleave(channels // groups, 1) * factor
     if bias is not None:
         offset = offset + bias.to(torch.float64)
     result = scaled(dense.view(samples, channels, -1), factor, offset).view(x.shape)
-    return result, mean.flatten(1).to(torch.float32), inverse.flatten(1).to(torch.float32)
+    return result, mean.to(torch.float32), inverse.to(torch.float32)
 
 
 def scaled(maps: torch.Tensor, factor: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:

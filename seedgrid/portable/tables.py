@@ -21,13 +21,7 @@ from seedgrid.portable import functions
 from seedgrid.portable.rules import refusal
 
 _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {  # In NumPy and in `math`
-    "exp": functions.exp,
-    "expm1": functions.expm1,
-    "log": functions.log,
-    "sin": functions.sin,
-    "cos": functions.cos,
-    "tan": functions.tan,
-    "tanh": functions.tanh,
+    name: getattr(functions, name) for name in ("exp", "expm1", "log", "sin", "cos", "tan", "tanh")
 }
 _OWN: Final = _OF_BOTH | {
     "sqrt": functions.sqrt,
@@ -35,12 +29,11 @@ _OWN: Final = _OF_BOTH | {
     "power": functions.power,
     "float_power": functions.power,
 }
-_SQUARES: Final = {"square": 2.0}
 # One IEEE operation a number, or none at all.
 _EXACT_UFUNCS_WORDS: Final = """
     add subtract multiply divide negative positive absolute fabs floor ceil rint trunc maximum
     minimum greater greater_equal less less_equal equal not_equal logical_and logical_or
-    logical_not isnan isinf isfinite sign copysign bitwise_and clip
+    logical_not isnan isinf isfinite sign copysign bitwise_and clip square
 """
 _EXACT_UFUNCS: Final = frozenset(_EXACT_UFUNCS_WORDS.split())
 _EXACT_FUNCTIONS_WORDS: Final = """
@@ -75,8 +68,6 @@ class PortableArray(np.ndarray):
             return _own_kind(getattr(ufunc, method)(*plain, **options))
         if method == "reduce":
             return _own_kind(np.add.accumulate(*plain, **options)[-1])
-        if name in _SQUARES:
-            return _own_kind(np.multiply(plain[0], plain[0], **options))
         if name not in _OWN or method != "__call__":
             raise refusal(f"numpy.{name}")
         return _own_kind(_computed(_OWN[name], plain, options.get("out")))
@@ -171,18 +162,18 @@ def _ufunc(name: str) -> Callable[..., Any]:
     return call
 
 
+def _to_number(value: Any) -> Any:
+    return float(value) if isinstance(value, np.ndarray | np.floating) else value
+
+
 _NUMPY: Final = _Module(
     np,
-    {name: _ufunc(name) for name in (*_OWN, *_SQUARES, *_EXACT_UFUNCS) if hasattr(np, name)}
+    {name: _ufunc(name) for name in (*_OWN, *_EXACT_UFUNCS) if hasattr(np, name)}
     | {"interp": interp, "sum": lambda x: _own_kind(np.add.accumulate(np.ravel(_plain(x)))[-1])},
     _EXACT_FUNCTIONS,
     _own_kind,
 )
-_MATH: Final = _Module(math, _MATH_OWN, _MATH_EXACT, lambda value: _to_number(value))
-
-
-def _to_number(value: Any) -> Any:
-    return float(value) if isinstance(value, np.ndarray | np.floating) else value
+_MATH: Final = _Module(math, _MATH_OWN, _MATH_EXACT, _to_number)
 
 
 @contextmanager

@@ -16,7 +16,6 @@ import torch
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-
 _taken = ContextVar[int]("taken", default=1)  # Over how many threads operations are spread
 
 
@@ -36,8 +35,7 @@ def taken_from_torch() -> Iterator[None]:
 def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
     """Return the work's result for each piece, in order; as many at a time as there are threads.
 
-    The calling thread works, too (waking one costs as much as a small piece): it takes the first
-    piece, then the last ones; the others begin with the second.
+    The calling thread takes the first piece, then the last ones; the others begin with the second.
     """
     count = _taken.get()
     if count == 1 or len(pieces) == 1:

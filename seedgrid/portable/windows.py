@@ -8,14 +8,18 @@ them, moved by a row: a third of the writing. The way and the size of a tile cha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import torch
 
+from seedgrid.portable.contraction import exact_product
 from seedgrid.portable.grids import MAX_TERMS
 from seedgrid.portable.threads import cuts, spread
 
-TILE_BYTES: Final = 1 << 21  # Of a tile's windows: it should stay in the cache until multiplied
+_TILE_BYTES: Final = 1 << 21  # Of a tile's windows: it should stay in the cache until multiplied
+
+Tile = tuple[slice, slice]  # Some samples of a result, and some rows of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +38,6 @@ class Windows:
     def _steps(self, length: int, axis: int) -> int:
         reach = self.dilation[axis] * (self.kernel[axis] - 1)
         return (length + 2 * self.padding[axis] - reach - 1) // self.stride[axis] + 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tile:
-    """Some rows of some samples of a result."""
-
-    samples: slice
-    top: int
-    rows: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +73,20 @@ class Maps:
 
 
 def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
-    """Cut a result (n, outputs, height, width) into tiles of about `TILE_BYTES`.
+    """Cut a result (n, outputs, height, width) into tiles of about `_TILE_BYTES`.
 
     A sample's row takes `bytes_a_row`; `least_bytes` is more where weights should be read rarely.
     """
     samples, _, height, _ = shape
-    tile_bytes = max(TILE_BYTES, least_bytes)
+    tile_bytes = max(_TILE_BYTES, least_bytes)
     rows = min(height, max(1, tile_bytes // bytes_a_row))
     together = max(1, tile_bytes // (bytes_a_row * rows)) if rows == height else 1
-    return [
-        Tile(samples=some, top=part.start, rows=part.stop - part.start)
-        for some in cuts(samples, together, -(-least_bytes // (bytes_a_row * height)))
-        for part in cuts(height, rows, -(-least_bytes // bytes_a_row))
-    ]
+    return list(
+        product(
+            cuts(samples, together, -(-least_bytes // (bytes_a_row * height))),
+            cuts(height, rows, -(-least_bytes // bytes_a_row)),
+        )
+    )
 
 
 def convolve(
@@ -110,66 +106,43 @@ def convolve(
     for group in range(groups):
         inputs = maps.channels(slice(group * depth, (group + 1) * depth))
         place = slice(group * outputs, (group + 1) * outputs)
-        way(inputs, matrix[group], shifts(bias, place), windows, result[:, place])
-    return result
+        way(inputs, matrix[group], windows, result[:, place])
+    return result.add_(shifts(bias))
 
 
-def shifts(bias: torch.Tensor | None, outputs: slice = slice(None)) -> torch.Tensor | float:
-    """Return the bias of some outputs, shape (outputs, 1, 1); never -0."""
-    return 0.0 if bias is None else (bias[outputs] + 0.0).view(-1, 1, 1)
+def shifts(bias: torch.Tensor | None) -> torch.Tensor | float:
+    """Return the bias of each output, shape (outputs, 1, 1); never -0."""
+    return 0.0 if bias is None else (bias + 0.0).view(-1, 1, 1)
 
 
 def _views(part: torch.Tensor, windows: Windows, height: int, width: int) -> torch.Tensor:
     """View a part as (n, depth, kernel, kernel, height, width) windows, without copying."""
     sample, channel, row, column = part.stride()
-    return part.as_strided(
-        (*part.shape[:2], *windows.kernel, height, width),
-        (
-            sample,
-            channel,
-            row * windows.dilation[0],
-            column * windows.dilation[1],
-            row * windows.stride[0],
-            column * windows.stride[1],
-        ),
-    )
+    (down, across), (row_step, column_step) = windows.dilation, windows.stride
+    strides = sample, channel, row * down, column * across, row * row_step, column * column_step
+    return part.as_strided((*part.shape[:2], *windows.kernel, height, width), strides)
 
 
-def _by_windows(
-    maps: Maps,
-    matrix: torch.Tensor,
-    shift: torch.Tensor | float,
-    windows: Windows,
-    result: torch.Tensor,
-) -> None:
+def _by_windows(maps: Maps, matrix: torch.Tensor, windows: Windows, result: torch.Tensor) -> None:
     """Fill a result from whole windows; sums that are too long are added block by block."""
     flat = matrix.reshape(len(matrix), -1)
     terms, width = flat.shape[1], result.shape[3]
     reach = windows.dilation[0] * (windows.kernel[0] - 1) + 1
 
     def fill(tile: Tile) -> None:
-        rows = (tile.rows - 1) * windows.stride[0] + reach
-        part = maps.part(tile.samples, tile.top * windows.stride[0], rows, windows.padding)
-        views = _views(part, windows, tile.rows, width).movedim(0, 3)
+        samples, lines = tile
+        count, stride = lines.stop - lines.start, windows.stride[0]
+        rows = (count - 1) * stride + reach
+        part = maps.part(samples, lines.start * stride, rows, windows.padding)
+        views = _views(part, windows, count, width).movedim(0, 3)
         columns = views.to(torch.float64, memory_format=torch.contiguous_format).view(terms, -1)
-        sums = flat[:, :MAX_TERMS] @ columns[:MAX_TERMS]
-        for start in range(MAX_TERMS, terms, MAX_TERMS):
-            block = slice(start, start + MAX_TERMS)
-            sums += flat[:, block] @ columns[block]
-        ordered = sums.view(len(matrix), -1, tile.rows, width).movedim(1, 0)
-        place = result[tile.samples, :, tile.top : tile.top + tile.rows]
-        place.copy_(ordered).add_(shift)
+        sums = exact_product(flat, columns).view(len(matrix), -1, count, width)
+        result[samples, :, lines] = sums.movedim(1, 0)
 
     spread(fill, tiles(result.shape, 8 * terms * width))
 
 
-def _by_rows(
-    maps: Maps,
-    matrix: torch.Tensor,
-    shift: torch.Tensor | float,
-    windows: Windows,
-    result: torch.Tensor,
-) -> None:
+def _by_rows(maps: Maps, matrix: torch.Tensor, windows: Windows, result: torch.Tensor) -> None:
     """Fill a result from windows along rows, one product for each row of the kernel."""
     height, across = windows.kernel
     depth, width = matrix.shape[1], result.shape[3]
@@ -180,19 +153,19 @@ def _by_rows(
     along = Windows(kernel=(1, across), stride=windows.stride, dilation=windows.dilation)
 
     def fill(tile: Tile) -> None:
-        part = maps.part(tile.samples, tile.top, tile.rows + reach, windows.padding)
-        views = _views(part, along, tile.rows + reach, width)[:, :, 0]
+        samples, lines = tile
+        num_rows = lines.stop - lines.start
+        part = maps.part(samples, lines.start, num_rows + reach, windows.padding)
+        views = _views(part, along, num_rows + reach, width)[:, :, 0]
         rows = views.permute(1, 2, 3, 0, 4)  # depth, kernel columns, rows, samples, width
         columns = rows.to(torch.float64, memory_format=torch.contiguous_format)
         columns = columns.view(parts.shape[2], -1)
         step = rows.shape[3] * width
-        count = tile.rows * step
+        count = num_rows * step
         sums = parts[0] @ columns[:, :count]
         for line in range(1, height):
             start = line * windows.dilation[0] * step
             sums.addmm_(parts[line], columns[:, start : start + count])
-        ordered = sums.view(len(matrix), tile.rows, -1, width).movedim(2, 0)
-        place = result[tile.samples, :, tile.top : tile.top + tile.rows]
-        place.copy_(ordered).add_(shift)
+        result[samples, :, lines] = sums.view(len(matrix), num_rows, -1, width).movedim(2, 0)
 
     spread(fill, tiles(result.shape, 8 * depth * across * width))

@@ -1,8 +1,8 @@
 """FakeBackend: the Backend protocol without torch and without a model, for tests.
 
-It uses one fresh generator for each recipe, as a real pipeline does: the first draw decides the
-composition, each step draws again, the last adds grain; a shared, used or misplaced one changes
-pictures. The words decide the colour. It records its calls, can be slow, and can fail on request.
+Each recipe has a new generator, as in a real pipeline: its first draw decides the composition, its
+last one the grain, so pictures change if a generator is shared, used before or at another place.
+The prompts decide the colour. Calls are recorded, and can be slow or fail on request.
 
     engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
@@ -68,15 +68,14 @@ class Call:
 
 
 def fresh_generators(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
-    """Return one new generator a recipe, in order; never kept, never shared."""
+    """Return a new generator for each recipe, in order."""
     return [np.random.Generator(np.random.PCG64(recipe.seed)) for recipe in recipes]
 
 
 class FakeBackend:
     """Paints fields of light in a colour; tests pass wrong `generators`.
 
-    `step_delay_s` is for each step, `load_delay_s` for the first `prepare`. Each `paint` is kept in
-    `calls` and takes the next of `faults`; None is a call without a fault.
+    `step_delay_s` is for each step, `load_delay_s` for the first `prepare`.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class FakeBackend:
         generators: Generators = fresh_generators,
     ) -> None:
         self.calls: list[Call] = []
-        self.faults: deque[Fault | None] = deque()
+        self.faults: deque[Fault | None] = deque()  # Of the next calls; None is one without a fault
         self.closed = False
         self._card = card
         self._step_delay_s = step_delay_s
@@ -97,7 +96,7 @@ class FakeBackend:
         self._loaded = False
 
     def card(self, model: str | None) -> ModelCard:
-        """Return the card of the only model there is; `"bundled"` and None mean it, too."""
+        """Return the card of the only model; `"bundled"` and None mean it, too."""
         if model not in (None, "bundled", self._card.ref.id):
             raise ModelError("model_missing", value=model)
         return self._card
@@ -123,11 +122,10 @@ class FakeBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Paint one picture a recipe; raise RunCancelled, a fault, or ValueError (two batches)."""
+        """Paint a picture for each recipe; raise RunCancelled, a fault or ValueError (no batch)."""
         _check_batch(recipes)
-        self.calls.append(
-            Call(recipes=tuple(recipes), placement=placement, thread=threading.get_ident())
-        )
+        thread = threading.get_ident()
+        self.calls.append(Call(recipes=tuple(recipes), placement=placement, thread=thread))
         fault = self.faults.popleft() if self.faults else None
         generators = self._generators(recipes)
         canvases = [_Canvas(*pair) for pair in zip(recipes, generators, strict=True)]
@@ -149,23 +147,23 @@ class FakeBackend:
         )
 
     def pause(self, recipes: Sequence[Recipe], number: int, watch: Watch) -> None:  # noqa: ARG002 (for others)
-        """Take the time of one step; a test may wait here for something else than a clock."""
+        """Take the time of one step; tests replace it."""
         time.sleep(self._step_delay_s)
 
     def probe(self, *_: object) -> None:
-        """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
+        """Return None: no arithmetic is shared by the pictures of a batch."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)
-        """Say that it holds, and a cost."""
+        """Return that portable arithmetic works, and a cost."""
         return PortableTrial(wrong=(), times=2.94)
 
     def close(self) -> None:
-        """Remember that it was called."""
+        """Record that it was called."""
         self.closed = True
 
 
 class _Canvas:
-    """One picture in the making: everything it draws comes from its own generator."""
+    """A picture that is being painted, with its own generator."""
 
     def __init__(self, recipe: Recipe, generator: np.random.Generator) -> None:
         self.recipe = recipe
@@ -183,13 +181,13 @@ class _Canvas:
         self._grain = self._draw()
 
     def finish(self) -> Pixels:
-        """The picture: the fields and a grain of at most 3/255 from the last step."""
-        picture = self._begun(self._paint(1)).astype(np.int16)
+        """Return the fields with a grain of at most 3/255 from the last step."""
+        picture = self._with_start(self._paint(1)).astype(np.int16)
         grain = (self.recipe.guidance_scale / 10 * self._grain).clip(-3, 3)
         return (picture + grain.astype(np.int16)).clip(0, 255).astype(np.uint8)
 
-    def _begun(self, picture: Pixels) -> Pixels:
-        """Mix the picture into its start, by its strength."""
+    def _with_start(self, picture: Pixels) -> Pixels:
+        """Mix the picture with its start, by the strength."""
         recipe = self.recipe
         if not recipe.start:
             return picture
@@ -217,7 +215,7 @@ class _Canvas:
 
 
 def _in_region(canvas: _Canvas) -> Pixels:
-    """Finish a picture; around its region it is the parent's, which is painted for that."""
+    """Finish a picture; outside its region it is the parent's, which is painted for that."""
     recipe, own = canvas.recipe, canvas.finish()
     if recipe.parent is None or not recipe.mask:
         return own
@@ -229,7 +227,7 @@ def _in_region(canvas: _Canvas) -> Pixels:
 
 
 def _colour(words: str) -> Noise:
-    """Return a colour, shape (3,), each 0.5 … 1, that is always the same for the same words."""
+    """Return a colour, shape (3,), each 0.5 … 1, that the words alone decide."""
     return 0.5 + np.frombuffer(hashlib.sha256(words.encode()).digest()[:3], np.uint8) / 510
 
 

@@ -23,9 +23,7 @@ import torch
 
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.portable import portable
-from seedgrid.portable.cases import numbers
-from seedgrid.portable.golden import GRID
-from seedgrid.portable.selftest import check, digest, grid_digest
+from seedgrid.portable.selftest import GRID, check, digest, grid_digest, numbers
 from tools.portable.golden import FAMILIES, SCHEDULERS
 
 BUNDLED = Path(__file__).parent.parent.parent / "assets" / "model"

@@ -13,10 +13,8 @@ from contextlib import ExitStack
 from unittest import mock
 
 from seedgrid.portable import mode
-from seedgrid.portable.cases import CASES
-from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
-from seedgrid.portable.selftest import run
+from seedgrid.portable.selftest import CASES, GOLDEN, run
 
 
 def is_found(name: str) -> bool:
