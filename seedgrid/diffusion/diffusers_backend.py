@@ -20,7 +20,7 @@ import torch
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.way import FREE
+from seedgrid.core.variations import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import computing, current_passport
