@@ -41,7 +41,7 @@ FOREIGN_ROOMS = {
 
 
 def _name(path: Path) -> str:
-    """Return a file's module name: `seedgrid/core/seeds.py` is `seedgrid.core.seeds`."""
+    """Return a file's module name: `seedgrid/core/recipe.py` is `seedgrid.core.recipe`."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 

@@ -24,7 +24,7 @@ from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Recipe
-from seedgrid.core.way import steer
+from seedgrid.core.variations import steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models import catalogue, registry
 from seedgrid.models.cards import make_card

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from stores import MakeRecipes
 
 from seedgrid.core.errors import RunCancelled
-from seedgrid.core.recipe import NoiseShare
-from seedgrid.core.seeds import MAX_SEED
+from seedgrid.core.recipe import MAX_SEED, NoiseShare
 from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.noise import fresh_generators, mix_noise, mixed_noise
 

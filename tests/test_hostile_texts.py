@@ -9,10 +9,10 @@ from __future__ import annotations
 import pytest
 from refusing import refused
 
+from seedgrid.core.checks import MAX_CHARACTERS, parse_seeds
 from seedgrid.core.checks import MAX_CHARACTERS as MAX_MIX_CHARACTERS
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
-from seedgrid.core.seeds import MAX_CHARACTERS, parse_seeds
 from seedgrid.formats.links import read_link
 from seedgrid.web.serializers.form import FormPayload, read_request
 

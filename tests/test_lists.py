@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from refusing import refused
 
-from seedgrid.core.advice import advise
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import alternatives
-from seedgrid.core.request import Request
+from seedgrid.core.request import Request, advise
 from seedgrid.models import registry
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import MAX_LIST_KB

@@ -11,7 +11,8 @@ from gates import GatedBackend
 
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import SUBTLE, Request
+from seedgrid.core.request import Request
+from seedgrid.core.variations import SUBTLE
 from seedgrid.library import search
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions

@@ -7,14 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refused
 
+from seedgrid.core.checks import MAX_SEEDS_AT_ONCE, check_seed, format_seeds, parse_seeds
 from seedgrid.core.errors import InputError
-from seedgrid.core.seeds import (
-    MAX_SEED,
-    MAX_SEEDS_AT_ONCE,
-    check_seed,
-    format_seeds,
-    parse_seeds,
-)
+from seedgrid.core.recipe import MAX_SEED
 
 SEEDS = st.integers(0, MAX_SEED)
 

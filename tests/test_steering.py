@@ -19,7 +19,7 @@ from watches import SilentWatch
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.way import Region, steer
+from seedgrid.core.variations import Region, steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.storage import starts
 

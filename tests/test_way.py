@@ -11,10 +11,15 @@ from refusing import refused
 from seedgrid.core.errors import InputError
 from seedgrid.core.plan import describe_change
 from seedgrid.core.recipe import MAX_PARENTS, NoiseShare, canonical_json, read_recipe
-from seedgrid.core.request import noise_variations
 from seedgrid.core.speeds import pixel_steps
-from seedgrid.core.variations import read_variation, refine
-from seedgrid.core.way import Region, check_feather, steer
+from seedgrid.core.variations import (
+    Region,
+    check_feather,
+    noise_variations,
+    read_variation,
+    refine,
+    steer,
+)
 from seedgrid.testing.fake import FAKE_CARD
 
 PARENT = make_recipe(num_inference_steps=10, prompt="a fox", model=FAKE_CARD.ref)

@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from painting import check_bundle_reproduced, one_thread, paint, recipes_for
 
-from seedgrid.core.advice import advise
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import plain_words, read_weights
-from seedgrid.core.request import Request, resolve
+from seedgrid.core.request import Request, advise, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.studio import Studio

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from seedgrid.core.advice import advise
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.core.request import Request, advise, ask_again, resolve
 from seedgrid.core.variations import refine
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.library import Library

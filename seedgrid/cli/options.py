@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
+from seedgrid.core.checks import parse_seeds
 from seedgrid.core.field import Field
 from seedgrid.core.fields import OPTIONS, field, read_fields
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 

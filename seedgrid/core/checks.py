@@ -2,6 +2,8 @@
 
 Each function raises an `InputError` at its field; fields.py says which one checks which setting.
 
+    >>> parse_seeds("0-3"), parse_seeds("7, 11 42")
+    ((0, 1, 2, 3), (7, 11, 42))
     >>> parse_size("512x768")
     (512, 768)
     >>> write_mix(read_mix("5:.1, 7:0.3"))  # a tenth towards the noise of seed 5, then on to 7
@@ -9,6 +11,7 @@ Each function raises an `InputError` at its field; fields.py says which one chec
 """
 
 import re
+import secrets
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final, TypeGuard, get_args
@@ -19,6 +22,7 @@ from seedgrid.core.recipe import (
     LOCK_WIDTHS,
     MAX_GUIDANCE,
     MAX_PROMPT_CHARACTERS,
+    MAX_SEED,
     MAX_SHARES,
     MAX_SIZE_PX,
     MAX_STEPS,
@@ -27,7 +31,6 @@ from seedgrid.core.recipe import (
     DType,
     NoiseShare,
 )
-from seedgrid.core.seeds import MAX_SEED
 from seedgrid.core.text import write_decimal
 
 DEFAULT_DETERMINISM: Final[Determinism] = "strict"
@@ -205,7 +208,7 @@ def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
     return value
 
 
-MAX_CHARACTERS: Final = 420 * MAX_SHARES
+MAX_MIX_CHARACTERS: Final = 420 * MAX_SHARES
 # As many decimals as the smallest float has.
 _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
@@ -213,7 +216,7 @@ _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 def read_mix(text: str) -> tuple[NoiseShare, ...]:
     """Read `SEED:WEIGHT, …`, mixed in this order; blank is no mix; raise `mix_text`."""
     parts = text.replace(" ", "").split(",") if text.strip() else []
-    if len(text) > MAX_CHARACTERS or len(parts) > MAX_SHARES:
+    if len(text) > MAX_MIX_CHARACTERS or len(parts) > MAX_SHARES:
         raise _refused(text)
     return tuple(_share(part) for part in parts)
 
@@ -233,3 +236,78 @@ def _share(text: str) -> NoiseShare:
 
 def _refused(text: str) -> InputError:
     return InputError("mix_text", field="mix", value=text.strip()[:40])
+
+
+MAX_SEEDS_AT_ONCE: Final = 256
+RANDOM: Final = "random"  # Typed for four new seeds; the recipes name them
+NUM_DRAWN: Final = 4
+
+MAX_SEEDS_CHARACTERS: Final = 10_000  # Of a list; 256 seeds with commas take a third of it
+
+# Possessive quantifiers: the time is linear in the length.
+_SEED_RANGE: Final = re.compile(r"(-?\d{1,20}+)(?:\s*+[-–…]\s*+(\d{1,20}+))?+")
+_BETWEEN: Final = r"(?:\s++(?:[,;]\s*+)?+|[,;]\s*+)"
+_SEED_LIST: Final = re.compile(
+    rf"{_SEED_RANGE.pattern}(?:{_BETWEEN}{_SEED_RANGE.pattern})*+{_BETWEEN}?+"
+)
+
+
+def check_seed(value: object) -> int:
+    """Return `value` if it is a seed, a whole number from 0 to 2**32 - 1."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError("seed_text", field="seeds", value=value)
+    if not 0 <= value <= MAX_SEED:
+        raise InputError("seed_range", field="seeds", value=value)
+    return value
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Read seeds, as in `"7"` or `"0-1, 9"`, in order and with repeats; `"random"` draws four.
+
+    Raise `seeds_long`, `seed_text`, `seed_range` or `seed_count`, naming the value.
+    """
+    if text.strip().casefold() == RANDOM:
+        return tuple(draw_seed() for _ in range(NUM_DRAWN))
+    if len(text) > MAX_SEEDS_CHARACTERS:
+        raise InputError("seeds_long", field="seeds", value=len(text), limit=MAX_SEEDS_CHARACTERS)
+    if _SEED_LIST.fullmatch(text.strip()) is None:
+        raise InputError("seed_text", field="seeds", value=text.strip()[:80])
+    seeds: list[int] = []
+    for first_digits, last_digits in _SEED_RANGE.findall(text):
+        first = check_seed(int(first_digits))
+        last = check_seed(int(last_digits or first_digits))
+        if last < first:
+            raise InputError("seed_text", field="seeds", value=f"{first}-{last}")
+        count = len(seeds) + last - first + 1
+        if count > MAX_SEEDS_AT_ONCE:
+            raise InputError("seed_count", field="seeds", value=count, limit=MAX_SEEDS_AT_ONCE)
+        seeds.extend(range(first, last + 1))
+    return tuple(seeds)
+
+
+def check_count(num_pictures: int, *, field: str) -> None:
+    """Refuse more pictures than one run may paint; raise `pictures_count`."""
+    if num_pictures > MAX_SEEDS_AT_ONCE:
+        raise InputError("pictures_count", field=field, value=num_pictures, limit=MAX_SEEDS_AT_ONCE)
+
+
+def draw_seed() -> int:
+    """Draw a seed from the operating system; no generator of the process changes."""
+    return secrets.randbelow(MAX_SEED + 1)
+
+
+def format_seeds(seeds: tuple[int, ...]) -> str:
+    """Write seeds so that `parse_seeds` reads them back: runs of three and more become ranges.
+
+    >>> format_seeds((0, 1, 2, 3, 9))
+    '0-3, 9'
+    """
+    parts: list[str] = []
+    start = 0
+    for index in range(1, len(seeds) + 1):
+        if index < len(seeds) and seeds[index] == seeds[index - 1] + 1:
+            continue
+        run = seeds[start:index]
+        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(seed) for seed in run]
+        start = index
+    return ", ".join(parts)

@@ -1,7 +1,7 @@
 """Every error SeedGrid raises on purpose, and its sentence.
 
     SeedGridError
-    ├── InputError       what was asked for cannot be (exit 2); `field` names the place
+    ├── InputError       the request cannot be carried out (exit 2); `field` names the wrong field
     │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
     │   ├── DeviceError  a device is not on this machine
     │   └── PictureError a file is not a picture that SeedGrid can read
@@ -9,9 +9,8 @@
     │   └── RunCancelled the work was stopped on request
     └── LibraryError     the library's folder or database refuses
 
-An error is a code and its data; `locales/` has its sentence in each language, with the problem, the
-value and the remedy. Command line and Python use English. A `Notice` has the same form, but is no
-error.
+An error is a code and its data; `locales/` has its sentence in each language. Command line and
+Python use English. A `Notice` has the same form, but is no error.
 
     raise InputError("seed_range", field="seeds", value=-1)
 """
@@ -25,20 +24,18 @@ from seedgrid.locales import english
 
 MAX_VALUE_CHARACTERS: Final = 2000  # Of a text in a sentence; it may come from a stranger's file
 
-_ENDS: Final = " .。"
-
 MESSAGES: Final = english().errors  # `errors` in `locales/en.json`
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
     """Return a sentence's values, cut, without control characters or a final full stop."""
-    plain = {
-        name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
-        if isinstance(value, str | PurePath | BaseException)
-        else value
-        for name, value in data.items()
-    }
-    return plain | {name: str(plain[name]).rstrip(_ENDS) for name in plain.keys() & {"reason"}}
+    plain = dict(data)
+    for name, value in data.items():
+        if isinstance(value, str | PurePath | BaseException):
+            plain[name] = one_line(str(value), limit=MAX_VALUE_CHARACTERS)
+    if "reason" in plain:
+        plain["reason"] = str(plain["reason"]).rstrip(" .。")
+    return plain
 
 
 class SeedGridError(Exception):
@@ -61,7 +58,7 @@ def _as_it_was(kind: type[SeedGridError], args: tuple[object, ...]) -> SeedGridE
 
 
 class InputError(SeedGridError):
-    """What was asked for cannot be done, and nothing was made; `field` names the wrong field."""
+    """The request cannot be carried out, and nothing was made; `field` names the wrong field."""
 
     exit_code = 2
 
@@ -78,7 +75,7 @@ class ModelError(InputError):
 
 
 class DeviceError(InputError):
-    """The device asked for is not on this machine."""
+    """The requested device is not on this machine."""
 
     def __init__(self, code: str, **data: object) -> None:
         super().__init__(code, field="device", **data)
@@ -104,7 +101,7 @@ class LibraryError(SeedGridError):
 
 
 class Notice:
-    """A sentence by its `code`, one of the English `sentences`, which `data` fills."""
+    """A sentence: its `code` is a key of `sentences`, and `data` has the sentence's values."""
 
     sentences: ClassVar[Mapping[str, str]] = MESSAGES
 
@@ -139,15 +136,13 @@ _ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a
 
 def is_memory_error(error: BaseException) -> bool:
     """Tell whether an error, or one chained to it, of any library, means that memory was full."""
-    met: BaseException | None = error
-    while met is not None:
-        sentence = str(met).strip()
-        if isinstance(met, MemoryError) or type(met).__name__ == "OutOfMemoryError":
-            return True
-        if sentence in _ONEDNN or any(words in sentence.lower() for words in _MEMORY_SENTENCES):
-            return True
-        met = met.__cause__ or met.__context__
-    return False
+    sentence = str(error).strip()
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    if sentence in _ONEDNN or any(words in sentence.lower() for words in _MEMORY_SENTENCES):
+        return True
+    chained = error.__cause__ or error.__context__
+    return chained is not None and is_memory_error(chained)
 
 
 def as_ours(error: BaseException) -> SeedGridError:

@@ -30,31 +30,31 @@ _SHOWN: Final = 40
 
 @dataclass(frozen=True)
 class Field:
-    """One setting."""
+    """The declaration of one setting."""
 
     name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
-    # `"recipe"`: part of what the picture is; `"placement"`: of where it is computed; `"run"`: else
+    # `"recipe"`: decides the picture; `"placement"`: where it is computed; `"run"`: neither
     belongs: Literal["recipe", "placement", "run"] = "recipe"
-    fills: tuple[str, ...] = ()  # Attributes that it sets; by default its own
-    # What the command line reads; bool is a switch. By default that of the attribute.
+    fills: tuple[str, ...] = ()  # The attributes that it sets; by default the one it stands at
+    # What the command line reads; bool is a switch. `Request` fills in its attribute's type.
     value_type: type[str | int | float | bool] = str
-    # On the command line and, of texts, on the page; None leaves it to the model's card
+    # On the command line and, if a text, on the page; None: as the model's card says
     default: str | bool | None = None
     low: float = 0  # The least that a number may be
     high: float = math.inf  # The most
     read: Callable[[str], Any] | None = None  # Reads the typed text; by default by type
     write: Callable[[Any], str] | None = None  # Writes what `read` reads; by default by type
     reads_blank: bool = False  # Whether a blank text is a value; else it leaves the setting open
-    # Makes a recipe's value of a request's, which may be None, or refuses it; else no recipe has it
+    # Turns a request's value, which may be None, into a recipe's, or raises; None: in no recipe
     check: Callable[[Any, ModelCard], Any] | None = None
-    # The entries of a list with a model; None where the machine decides (model, device)
+    # The entries of its list for a model; None where the machine decides (model, device)
     choices: Callable[[ModelCard], Sequence[str]] | None = None
-    has_auto: bool = False  # Whether a list begins with "auto", which names what the model uses
-    widget: Widget | None = None  # The control on the page; `"bar"` is beside Generate
+    has_auto: bool = False  # Whether its list begins with "auto", the model's own choice
+    widget: Widget | None = None  # Its control on the page; `"bar"` is beside Generate
     row: str = ""  # Settings of one row stand side by side on the page
-    is_expert: bool = False  # Whether the page folds it away
-    bits: Effect | None = None  # See `effect`; None where `belongs` decides it
+    is_expert: bool = False  # Whether the page shows it only under More
+    bits: Effect | None = None  # Its `effect`; None if `belongs` decides it
     help: str = ""  # Its text in `--help`; empty when it is no option
     metavar: str | None = None  # The name of its value in `--help`
     in_link: bool = True  # Whether links hold it, and links and dropped pictures fill it in
@@ -91,6 +91,10 @@ class Field:
             code = f"{self.name}_range"
             raise InputError(code, field=self.name, value=text.strip()[:_SHOWN], limit=self.high)
         return self.value_type(number)
+
+    def checked(self, request: object, card: ModelCard) -> dict[str, Any]:
+        """Return the recipe's attributes for its value in a request; none without a check."""
+        return self.filled(self.check(self.of(request), card)) if self.check else {}
 
     def of(self, request: object) -> Any:  # noqa: ANN401 (same)
         """Return its value in a request; a tuple if it sets several attributes, as a size does."""

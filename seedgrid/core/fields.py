@@ -1,18 +1,24 @@
 """Request: what was typed, with each setting declared at its attribute.
 
-Page, command line, links, imports and `request.resolve` all read these declarations: a new setting
-is one attribute here with its `Field`, its attribute in `Recipe`, its words (`fields` in
-`locales/*.json`), and the place that uses it (docs/contributing.md).
+Page, command line, links, imports and `request.resolve` read these declarations;
+docs/contributing.md says what else a new setting needs.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import field as attribute_field
 from functools import partial
 from types import NoneType
-from typing import Annotated, Any, Final, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 from seedgrid.core import checks
-from seedgrid.core.checks import DEFAULT_STRENGTH, read_mix, write_mix
+from seedgrid.core.checks import (
+    DEFAULT_STRENGTH,
+    format_seeds,
+    parse_seeds,
+    read_mix,
+    write_mix,
+)
 from seedgrid.core.field import LINE, LORA, NAME, NUMBER, SEEDS, SIZE, TEXT, Field
 from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import (
@@ -27,7 +33,6 @@ from seedgrid.core.recipe import (
     NoiseShare,
     Upscaler,
 )
-from seedgrid.core.seeds import format_seeds, parse_seeds
 from seedgrid.core.text import write_decimal
 
 AUTO: Final = "auto"  # The first entry of a list: as the model's card says
@@ -37,250 +42,212 @@ def _auto_is_open(text: str) -> str | None:
     return None if text == AUTO else text
 
 
+_ROW: Final = "row"  # The key of a field in the metadata of its attribute
+
+
+def _setting(name: str, initial: object = None, **details: Any) -> Any:  # noqa: ANN401
+    """Return an attribute of a request with its `Field`; `initial` None leaves it open."""
+    return attribute_field(default=initial, metadata={_ROW: Field(name, **details)})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What was asked for; None means "as the model's card says".
 
     Attributes:
         seeds: One picture for each.
-        typed_prompt: What was typed, where `prompt` is what is painted for it; as a recipe holds
-            it. Empty otherwise: then the model's own names for what was typed are painted.
+        typed_prompt: What was typed, where `prompt` is a translation of it into the model's words;
+            empty otherwise, and then `prompt` is translated.
         start: The SHA-256 of the pixels to begin from; a studio also takes the id of a picture.
-        strength: How much of the start the noise takes away.
-        portable: Whether the pictures shall have the same bits on every machine; in float32.
+        strength: The share of the start that noise replaces, 0.01 to 1.
+        portable: Whether the pictures get the same bits on every machine, in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
         weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
         upscaler: As in a recipe; it is never typed.
-        spread: As a recipe holds it; 0 is none.
     """
 
-    prompt: Annotated[
-        str,
-        Field(
-            "prompt",
-            read=partial(checks.check_prompt, field="prompt"),
-            reads_blank=True,
-            check=checks.check_words,
-            widget="bar",
-        ),
-    ]
-    typed_prompt: Annotated[
-        str,
-        Field(
-            "typed",
-            read=partial(checks.check_prompt, field="prompt"),
-            check=lambda text, _: checks.check_prompt(text, field="prompt"),
-        ),
-    ] = ""
-    seeds: Annotated[
-        tuple[int, ...],
-        Field(
-            "seeds",
-            default="0-3",
-            read=parse_seeds,
-            write=format_seeds,
-            reads_blank=True,
-            widget="bar",
-            varies=SEEDS,
-            decides_noise=True,
-        ),
-    ] = (0, 1, 2, 3)
-    negative_prompt: Annotated[
-        str,
-        Field(
-            "negative",
-            default="",
-            read=partial(checks.check_prompt, field="negative"),
-            reads_blank=True,
-            check=checks.check_negative,
-            widget="words",
-            help="What the picture should not show.",
-            varies=TEXT,
-        ),
-    ] = ""
-    weights: Annotated[
-        bool,
-        Field(
-            "weights",
-            check=checks.check_weights,
-            widget="switch",
-            is_expert=True,
-            help="Let brackets weigh words, as in (red:1.3).",
-        ),
-    ] = False
-    noise_mix: Annotated[
-        tuple[NoiseShare, ...],
-        Field(
-            "mix",
-            read=read_mix,
-            write=write_mix,
-            reads_blank=True,
-            check=lambda mix, _: mix,
-            widget="text",
-            is_expert=True,
-        ),
-    ] = ()
-    num_inference_steps: Annotated[
-        int | None,
-        Field(
-            "steps",
-            low=1,
-            high=MAX_STEPS,
-            check=checks.check_steps,
-            widget="number",
-            row="numbers",
-            help="Steps of the denoiser.",
-            imported=True,
-            varies=NUMBER,
-        ),
-    ] = None
-    guidance_scale: Annotated[
-        float | None,
-        Field(
-            "guidance",
-            high=MAX_GUIDANCE,
-            check=checks.check_guidance,
-            widget="number",
-            row="numbers",
-            help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
-            imported=True,
-            varies=NUMBER,
-        ),
-    ] = None
-    width: Annotated[
-        int | None,
-        Field(
-            "size",
-            fills=("width", "height"),
-            low=MIN_SIZE_PX,
-            high=MAX_SIZE_PX,
-            read=checks.parse_size,
-            write=lambda size: f"{size[0]}x{size[1]}",
-            check=checks.check_size,
-            widget="number",
-            help="For example 512x768.",
-            metavar="WxH",
-            varies=SIZE,
-            decides_noise=True,
-        ),
-    ] = None
+    prompt: str = _setting(
+        "prompt",
+        MISSING,
+        read=partial(checks.check_prompt, field="prompt"),
+        reads_blank=True,
+        check=checks.check_words,
+        widget="bar",
+    )
+    typed_prompt: str = _setting(
+        "typed",
+        "",
+        read=partial(checks.check_prompt, field="prompt"),
+        check=lambda text, _: checks.check_prompt(text, field="prompt"),
+    )
+    seeds: tuple[int, ...] = _setting(
+        "seeds",
+        (0, 1, 2, 3),
+        default="0-3",
+        read=parse_seeds,
+        write=format_seeds,
+        reads_blank=True,
+        widget="bar",
+        varies=SEEDS,
+        decides_noise=True,
+    )
+    negative_prompt: str = _setting(
+        "negative",
+        "",
+        default="",
+        read=partial(checks.check_prompt, field="negative"),
+        reads_blank=True,
+        check=checks.check_negative,
+        widget="words",
+        help="What the picture should not show.",
+        varies=TEXT,
+    )
+    weights: bool = _setting(
+        "weights",
+        False,
+        check=checks.check_weights,
+        widget="switch",
+        is_expert=True,
+        help="Let brackets weigh words, as in (red:1.3).",
+    )
+    noise_mix: tuple[NoiseShare, ...] = _setting(
+        "mix",
+        (),
+        read=read_mix,
+        write=write_mix,
+        reads_blank=True,
+        check=lambda mix, _: mix,
+        widget="text",
+        is_expert=True,
+    )
+    num_inference_steps: int | None = _setting(
+        "steps",
+        low=1,
+        high=MAX_STEPS,
+        check=checks.check_steps,
+        widget="number",
+        row="numbers",
+        help="Steps of the denoiser.",
+        imported=True,
+        varies=NUMBER,
+    )
+    guidance_scale: float | None = _setting(
+        "guidance",
+        high=MAX_GUIDANCE,
+        check=checks.check_guidance,
+        widget="number",
+        row="numbers",
+        help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
+        imported=True,
+        varies=NUMBER,
+    )
+    width: int | None = _setting(
+        "size",
+        fills=("width", "height"),
+        low=MIN_SIZE_PX,
+        high=MAX_SIZE_PX,
+        read=checks.parse_size,
+        write=lambda size: f"{size[0]}x{size[1]}",
+        check=checks.check_size,
+        widget="number",
+        help="For example 512x768.",
+        metavar="WxH",
+        varies=SIZE,
+        decides_noise=True,
+    )
     height: int | None = None
-    scheduler: Annotated[
-        str | None,
-        Field(
-            "scheduler",
-            read=_auto_is_open,
-            check=checks.check_scheduler,
-            choices=lambda card: card.schedulers,
-            has_auto=True,
-            widget="choice",
-            is_expert=True,
-            help="For example DDIM, or DPM++ 2M Karras.",
-            varies=LINE,
-        ),
-    ] = None
-    determinism: Annotated[
-        str | None,
-        Field(
-            "determinism",
-            check=checks.check_determinism,
-            choices=lambda _: get_args(Determinism)[::-1],
-            widget="choice",
-            is_expert=True,
-            bits="last",
-            help="off, seeded or strict.",
-        ),
-    ] = None
-    start: Annotated[
-        str | None,
-        Field(
-            "start",
-            read=checks.parse_start,
-            check=checks.check_start,
-            widget="text",
-            row="start",
-            help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
-            metavar="PICTURE",
-        ),
-    ] = None
-    strength: Annotated[
-        float | None,
-        Field(
-            "strength",
-            high=1,
-            check=checks.check_strength,
-            widget="text",
-            row="start",
-            help=f"How much of it the noise takes away, 0 to 1; {DEFAULT_STRENGTH} by default.",
-            varies=NUMBER,
-        ),
-    ] = None
-    spread: Annotated[
-        float,
-        Field(
-            "spread",
-            high=MAX_SPREAD,
-            write=lambda spread: write_decimal(spread) if spread else "",
-            check=lambda spread, _: checks.in_range("spread", spread, 0, MAX_SPREAD),
-            widget="number",
-            is_expert=True,
-            help=f"Noise on the words in this share of the steps, 0 to {MAX_SPREAD}: seeds differ.",
-            varies=NUMBER,
-        ),
-    ] = 0.0
-    loras: Annotated[
-        tuple[Lora, ...],
-        Field(
-            "lora", in_link=False, write=lambda loras: write_tags("", loras).strip(), varies=LORA
-        ),
-    ] = ()
-    upscaler: Annotated[
-        Upscaler | None, Field("upscaler", in_link=False, write=lambda upscaler: str(upscaler.id))
-    ] = None
-    model: Annotated[
-        str | None,
-        Field(
-            "model",
-            read=str.strip,
-            widget="choice",
-            help="bundled, a folder, a hub id, or a .safetensors file.",
-            varies=NAME,
-        ),
-    ] = None
-    dtype: Annotated[
-        str | None,
-        Field(
-            "dtype",
-            read=_auto_is_open,
-            check=checks.check_dtype,
-            choices=lambda _: ("float32", "bfloat16", "float16", "int8"),
-            has_auto=True,
-            widget="choice",
-            is_expert=True,
-            help="float32, bfloat16, float16, or int8 for smaller weights.",
-            varies=NAME,
-        ),
-    ] = None
-    portable: Annotated[
-        bool,
-        Field(
-            "portable",
-            widget="switch",
-            is_expert=True,
-            bits="last",
-            help="The same picture, to the last bit, on every machine (slower).",
-        ),
-    ] = False
-    lock_width: Annotated[
-        int | None,
-        Field(
-            "width",
-            low=1,
-            high=max(LOCK_WIDTHS),
-            check=checks.check_lock_width,
-            help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
-        ),
-    ] = None
+    scheduler: str | None = _setting(
+        "scheduler",
+        read=_auto_is_open,
+        check=checks.check_scheduler,
+        choices=lambda card: card.schedulers,
+        has_auto=True,
+        widget="choice",
+        is_expert=True,
+        help="For example DDIM, or DPM++ 2M Karras.",
+        varies=LINE,
+    )
+    determinism: str | None = _setting(
+        "determinism",
+        check=checks.check_determinism,
+        choices=lambda _: get_args(Determinism)[::-1],
+        widget="choice",
+        is_expert=True,
+        bits="last",
+        help="off, seeded or strict.",
+    )
+    start: str | None = _setting(
+        "start",
+        read=checks.parse_start,
+        check=checks.check_start,
+        widget="text",
+        row="start",
+        help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
+        metavar="PICTURE",
+    )
+    strength: float | None = _setting(
+        "strength",
+        high=1,
+        check=checks.check_strength,
+        widget="text",
+        row="start",
+        help=f"How much of it the noise takes away, 0 to 1; {DEFAULT_STRENGTH} by default.",
+        varies=NUMBER,
+    )
+    spread: float = _setting(
+        "spread",
+        0.0,
+        high=MAX_SPREAD,
+        write=lambda spread: write_decimal(spread) if spread else "",
+        check=lambda spread, _: checks.in_range("spread", spread, 0, MAX_SPREAD),
+        widget="number",
+        is_expert=True,
+        help=f"Noise on the words in this share of the steps, 0 to {MAX_SPREAD}: seeds differ.",
+        varies=NUMBER,
+    )
+    loras: tuple[Lora, ...] = _setting(
+        "lora",
+        (),
+        in_link=False,
+        write=lambda loras: write_tags("", loras).strip(),
+        varies=LORA,
+    )
+    upscaler: Upscaler | None = _setting(  # noqa: RUF009 (it returns a dataclass's field)
+        "upscaler", in_link=False, write=lambda upscaler: str(upscaler.id)
+    )
+    model: str | None = _setting(
+        "model",
+        read=str.strip,
+        widget="choice",
+        help="bundled, a folder, a hub id, or a .safetensors file.",
+        varies=NAME,
+    )
+    dtype: str | None = _setting(
+        "dtype",
+        read=_auto_is_open,
+        check=checks.check_dtype,
+        choices=lambda _: ("float32", "bfloat16", "float16", "int8"),
+        has_auto=True,
+        widget="choice",
+        is_expert=True,
+        help="float32, bfloat16, float16, or int8 for smaller weights.",
+        varies=NAME,
+    )
+    portable: bool = _setting(
+        "portable",
+        False,
+        widget="switch",
+        is_expert=True,
+        bits="last",
+        help="The same picture, to the last bit, on every machine (slower).",
+    )
+    lock_width: int | None = _setting(
+        "width",
+        low=1,
+        high=max(LOCK_WIDTHS),
+        check=checks.check_lock_width,
+        help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
+    )
 
 
 _NO_PART_OF_A_REQUEST: Final = {  # By the field that comes before it on the page
@@ -299,22 +266,23 @@ _NO_PART_OF_A_REQUEST: Final = {  # By the field that comes before it on the pag
 
 def _declared() -> Iterable[Field]:
     """Yield the fields in the order of the page, each with its attribute and type."""
-    for attribute, hint in get_type_hints(Request, include_extras=True).items():
-        for own in getattr(hint, "__metadata__", ()):
-            kind = _type(hint)
-            default = False if kind is bool else own.default
-            if own.fills:  # A size is one text for two attributes.
-                yield own
-            else:
-                yield replace(own, fills=(attribute,), value_type=kind, default=default)
-            if own.name in _NO_PART_OF_A_REQUEST:
-                yield _NO_PART_OF_A_REQUEST[own.name]
+    hints = get_type_hints(Request)
+    for attribute in fields(Request):
+        row: Field | None = attribute.metadata.get(_ROW)
+        if row is None:  # The size's field stands at the width and sets the height too.
+            continue
+        if not row.fills:
+            kind = _type(hints[attribute.name])
+            default = False if kind is bool else row.default
+            row = replace(row, fills=(attribute.name,), value_type=kind, default=default)
+        yield row
+        if row.name in _NO_PART_OF_A_REQUEST:
+            yield _NO_PART_OF_A_REQUEST[row.name]
 
 
 def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type hint)
     """Return the type of an attribute's values: bool, int, float, else str."""
-    declared = get_args(hint)[0]
-    own = get_args(declared)[0] if NoneType in get_args(declared) else declared
+    own = get_args(hint)[0] if NoneType in get_args(hint) else hint
     return own if own in (bool, int, float) else str
 
 

@@ -18,7 +18,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
 from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
-from seedgrid.core.way import FREE
+from seedgrid.core.variations import FREE
 
 SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # Less keeps more of the picture, more paints more detail

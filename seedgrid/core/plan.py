@@ -10,7 +10,7 @@ from seedgrid.core.picture import Entry, Lineage, new_id, now
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.core.request import Request, ask_again
 from seedgrid.core.text import write_decimal
-from seedgrid.core.way import held_share
+from seedgrid.core.variations import held_share
 
 _SETTINGS: Final = tuple(
     row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")

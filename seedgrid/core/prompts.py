@@ -21,21 +21,18 @@ Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#at
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import product
 from typing import Final, Literal
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Lora
 from seedgrid.core.text import write_decimal
 
+# The example of the Diffusers guide on deterministic batch generation
 GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
-"""The example of the Diffusers guide on deterministic batch generation."""
-
 GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
-"""The four suffixes of the guide."""
-
 FURTHER_SUFFIXES: Final = (  # For second rounds of models that declare no words
     ", at night",
     ", black and white",
@@ -80,7 +77,8 @@ def compare_words(before: str, after: str) -> tuple[Piece, ...]:
 
     Joining all but the removed ones gives `after`, all but the added ones `before`.
     """
-    return tuple(_joined(_compare(_tokens(before), _tokens(after))))
+    compared = _compare(_tokens(before), _tokens(after))
+    return tuple(Piece(kind=kind, text="".join(words)) for kind, words in compared if words)
 
 
 def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
@@ -94,13 +92,6 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]
             yield "same", old[old_from:old_to]
         else:
             yield from (("removed", old[old_from:old_to]), ("added", new[new_from:new_to]))
-
-
-def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
-    """Join neighbours of one kind, and leave out empty ones."""
-    shown = ((kind, words) for kind, words in pieces if words)
-    for kind, group in groupby(shown, key=lambda piece: piece[0]):
-        yield Piece(kind=kind, text="".join(word for _, words in group for word in words))
 
 
 def _tokens(text: str) -> list[str]:
@@ -136,7 +127,7 @@ def open_lists(
     `lines_of` gives the lines of a name (letters, digits, `-` and `_`, at most 64). Choices in
     braces are left for `alternatives`. Raise `pictures_count` above 256, or as `lines_of`.
     """
-    parts = _LIST.split(text)  # every second one is a name
+    parts = _LIST.split(text)  # Every second one is a name
     return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)], field)
 
 
@@ -181,11 +172,11 @@ def write_tags(prompt: str, loras: Sequence[Lora]) -> str:
 
 
 def read_scale(text: str) -> float:
-    """Read a LoRA's scale."""
+    """Read a LoRA's scale, -4 to 4; raise `lora_scale`."""
     try:
         scale = float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise InputError("lora_scale", field="prompt", value=text.strip()) from error
+    except ValueError:
+        scale = math.nan
     if not -MAX_SCALE <= scale <= MAX_SCALE:
         raise InputError("lora_scale", field="prompt", value=text.strip())
     return scale
@@ -216,8 +207,8 @@ Pieces = tuple[tuple[str, float], ...]  # Pieces of a prompt and their weights
 
 def read_weights(prompt: str) -> Pieces:
     """Split a prompt into pieces with their weights; raise `weight_range`."""
-    found: list[tuple[str, float]] = []
-    opened: list[tuple[str, int]] = []  # the bracket, and how many pieces stood before it
+    pieces: list[tuple[str, float]] = []
+    opened: list[tuple[str, int]] = []  # A bracket, and how many pieces are before it
     words = ""
     places = iter(range(len(prompt)))
     for at in places:
@@ -225,23 +216,23 @@ def read_weights(prompt: str) -> Pieces:
         if sign == "\\" and prompt[at + 1 : at + 2] in tuple("()[]\\"):
             words += prompt[next(places)]
         elif sign in "([" and len(opened) < _MAX_DEPTH:
-            found.append((words, 1.0))
-            opened.append((sign, len(found)))
+            pieces.append((words, 1.0))
+            opened.append((sign, len(pieces)))
             words = ""
         elif sign in ")]" and opened and opened[-1][0] == _CLOSES[sign]:
             _, start = opened.pop()
             words, weight = _weighed(words, sign)
-            found.append((words, 1.0))
-            found[start:] = [(text, own * weight) for text, own in found[start:]]
+            pieces.append((words, 1.0))
+            pieces[start:] = [(text, own * weight) for text, own in pieces[start:]]
             words = ""
         else:
             words += sign
-    found.append((words, 1.0))
+    pieces.append((words, 1.0))
     while opened:
         sign, start = opened.pop()
         weight = _STEP if sign == "(" else 1 / _STEP
-        found[start:] = [(text, own * weight) for text, own in found[start:]]
-    return _merged(found)
+        pieces[start:] = [(text, own * weight) for text, own in pieces[start:]]
+    return _merged(pieces)
 
 
 def plain_words(prompt: str) -> str:

@@ -23,8 +23,10 @@ from pydantic import (
 )
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.seeds import MAX_SEED
 
+# torch's CPU generator uses only the low 32 bits: seed 2**32 draws what seed 0 draws. A number in a
+# browser holds them.
+MAX_SEED: Final = 2**32 - 1
 MAX_PROMPT_CHARACTERS: Final = 5000
 MIN_SIZE_PX: Final = 32
 MAX_SIZE_PX: Final = 2048

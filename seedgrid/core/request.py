@@ -1,55 +1,43 @@
-"""Requests become recipes: `resolve` completes what was typed with the model's card.
+"""Requests become recipes: `resolve` checks what was typed and fills in the model's defaults.
 
-A recipe leaves nothing open. This is the one place where defaults are filled in and where what was
-typed is checked (checks.py).
-
-    resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
+resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
 """
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_prompt, check_steps_run
-from seedgrid.core.errors import InputError
+from seedgrid.core.checks import check_prompt, check_seed, check_steps_run
+from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.fields import FIELDS, Request
-from seedgrid.core.prompts import read_weights
-from seedgrid.core.recipe import NoiseShare, Recipe
-from seedgrid.core.seeds import check_seed
-from seedgrid.core.way import with_share
+from seedgrid.core.prompts import read_weights, without_tags
+from seedgrid.core.recipe import Recipe
 
 __all__ = [
-    "STRONG",
-    "SUBTLE",
+    "ADVICE_CODES",
+    "Advice",
     "Request",
+    "advise",
     "ask_again",
-    "noise_variations",
     "portable_settings",
     "resolve",
     "start_settings",
 ]
 
-SUBTLE: Final = 0.1  # Weight of the other seed's noise in a subtle variation, on the sphere
-
-STRONG: Final = 0.4  # The same in a strong variation: about half as far as another seed's picture
-
-_OTHER_FORM: Final = {"model", "start", "strength"}  # Of another form in requests
-
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     """Turn a request into a recipe for each seed; raise InputError at the first wrong field."""
-    settings = {
-        name: value
-        for row in FIELDS
-        if row.check is not None
-        for name, value in row.filled(row.check(row.of(request), card)).items()
-    }
+    settings: dict[str, Any] = {}
+    for row in FIELDS:
+        settings |= row.checked(request, card)
     if not request.typed_prompt:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= portable_settings(request)
-    if settings["weights"]:  # Both are read here once, for what cannot be.
+    if settings["weights"]:  # Both are read here to raise for wrong brackets.
         read_weights(settings["prompt"])
         read_weights(settings["negative_prompt"])
     settings |= start_settings(request, settings, card)
@@ -93,29 +81,108 @@ def portable_settings(request: Request) -> dict[str, str]:
 def _painted(typed: str, card: ModelCard) -> dict[str, str]:
     """Return the prompt that is painted, and the typed one where they differ."""
     painted = card.vocabulary.painted(typed) if card.vocabulary else typed
-    check_prompt(painted, field="prompt")  # Words of another language may be longer in the model's.
+    check_prompt(painted, field="prompt")  # A translation may be longer.
     return {"prompt": painted, "typed_prompt": typed if painted != typed else ""}
 
 
 def ask_again(recipe: Recipe) -> Request:
-    """Return the request that resolves to a recipe: nothing is left open, the model is named."""
+    """Return the request that resolves to a recipe, with every setting and the model named."""
     model = recipe.model
-    shared = {field.name for field in fields(Request)} & set(type(recipe).model_fields)
+    shared = {field.name for field in fields(Request)} & set(Recipe.model_fields)
     return Request(
         seeds=(recipe.seed,),
         portable=recipe.is_portable,
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
         start=recipe.start or None,
         strength=recipe.strength if recipe.start else None,
-        **{name: getattr(recipe, name) for name in shared - _OTHER_FORM},
+        **{name: getattr(recipe, name) for name in shared - {"model", "start", "strength"}},
     )
 
 
-def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
-    """Return recipes with the noise of each seed mixed in, after the parent's own mix.
+ADVICE_CODES: Final = frozenset(
+    {"words_unknown", "size_unusual", "negative_idle", "negative_unused", "weights_off"}
+)
 
-    `weight` is above 0 and at most 1, for example `SUBTLE` or `STRONG`.
+_NAMED: Final = 10  # How many of the words that the model knows are named
+_FAR: Final = (0.7, 1.6)  # Ratio of the mean side to the model's; outside, pictures repeat or break
+_LONG: Final = 2.5  # Times as long as wide
+_WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")  # Brackets and their weights
+_LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """A notice about a field."""
+
+    field: str  # The field's id (`core.fields`), or `"vary"`
+    notice: Notice
+
+
+def advise(
+    request: Request,
+    card: ModelCard,
+    *,
+    also: Sequence[str] = (),
+    suffixes: Sequence[str] = (),
+    language: str = "en",
+) -> tuple[Advice, ...]:
+    """Return the notices about a request before it is painted; nothing is refused.
+
+    They say which words of the prompt, of `also` (more prompts) and of `suffixes` (words of its
+    variations) are unknown, that a size is unusual, and which settings have no effect.
     """
-    return tuple(
-        with_share(parent, NoiseShare(seed=check_seed(seed), weight=weight)) for seed in seeds
+    advice = [
+        _words("prompt", " ".join([request.prompt, *also]), card, language),
+        _words("vary", " ".join(suffixes), card, language),
+        _words("negative", request.negative_prompt, card, language),
+        _weights(request, card),
+        _negative(request, card),
+        _size(request, card),
+    ]
+    return tuple(each for each in advice if each is not None)
+
+
+def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | None:
+    vocabulary = card.vocabulary
+    unknown = vocabulary.unknown(_WEIGHED.sub(" ", without_tags(text))) if vocabulary else ()
+    if vocabulary is None or not unknown:
+        return None
+    subjects = card.hints.get("subjects", ())
+    things = ", ".join(vocabulary.called(each, language) for each in subjects[:_NAMED])
+    words = ", ".join(unknown)
+    notice = Notice("words_unknown", words=words, number=len(subjects), things=things)
+    return Advice(field=field, notice=notice)
+
+
+def _weights(request: Request, card: ModelCard) -> Advice | None:
+    """Say that brackets are read as words while weights are off."""
+    if request.weights or not card.has_weights or not _LOOKS_WEIGHED.search(request.prompt):
+        return None
+    return Advice(field="prompt", notice=Notice("weights_off"))
+
+
+def _negative(request: Request, card: ModelCard) -> Advice | None:
+    """Say that a negative prompt has no effect: it needs guidance above 1."""
+    if not request.negative_prompt.strip():
+        return None
+    if not card.has_negative_prompt or not card.has_prompt:
+        return Advice(field="negative", notice=Notice("negative_unused"))
+    guidance = card.guidance_scale if request.guidance_scale is None else request.guidance_scale
+    if guidance > 1:
+        return None
+    return Advice(field="negative", notice=Notice("negative_idle", value=f"{guidance:g}"))
+
+
+def _size(request: Request, card: ModelCard) -> Advice | None:
+    width, height = request.width or card.width, request.height or card.height
+    if card.fixed_size or min(width, height) < 1:
+        return None
+    side = math.sqrt(width * height / (card.width * card.height))
+    stretch = max(width / height, height / width) / max(
+        card.width / card.height, card.height / card.width
     )
+    if _FAR[0] <= side <= _FAR[1] and stretch <= _LONG:
+        return None
+    usual = f"{card.width}x{card.height}"
+    notice = Notice("size_unusual", value=f"{width}x{height}", usual=usual)
+    return Advice(field="size", notice=notice)

@@ -1,25 +1,23 @@
 """Variations of a picture on its own seed: other words, or other settings, written in one line.
 
 A line that begins with the name of a field that may vary (`varies` in core/field.py) and a value of
-its form is a setting. The text behind its comma, and every other line, is words for the end of the
-prompt. A line that begins with punctuation is always words.
+its form is a setting. The text behind its comma, and every other line, is appended to the prompt. A
+variation may also be steered: it takes its parent's latents, in the first steps or outside a region
+(painted by `diffusion/way.py`).
 
     >>> read_variation("guidance 3").settings
     {'guidance': 3.0}
     >>> read_variation("steps 8, artsy").words
     ', artsy'
-    >>> read_variation(", steps of stone").settings
-    {}
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.checks import check_prompt
+from seedgrid.core.checks import check_prompt, check_seed
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import NAME, NUMBER, Field
 from seedgrid.core.fields import FIELDS, field
@@ -31,9 +29,27 @@ from seedgrid.core.prompts import (
     rescaled,
     says_something,
 )
-from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
+from seedgrid.core.recipe import (
+    MAX_FEATHER_PX,
+    MAX_GUIDANCE,
+    MAX_PARENTS,
+    MAX_STEPS,
+    NoiseShare,
+    Recipe,
+    canonical_json,
+)
 from seedgrid.core.request import ask_again, portable_settings, start_settings
-from seedgrid.core.way import MAX_HOLD, Region, steer
+
+MAX_HOLD: Final = 0.8
+MIN_STEPS: Final = 4  # With fewer steps there is no first part that decides the composition
+
+# The attributes of a recipe that follows no parent
+FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
+_FEATHER_SHARE: Final = 16
+_MAX_BYTES: Final = 128 * 1024  # Of a recipe with its parents: half of what a PNG's texts may take
+
+SUBTLE: Final = 0.1  # Weight of the other seed's noise in a subtle variation, on the sphere
+STRONG: Final = 0.4  # The same in a strong variation: about half as far as another seed's picture
 
 CardOf = Callable[[str | None], ModelCard]  # Returns the card of a model by its name
 
@@ -47,24 +63,24 @@ _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Region:
+    """The part of a picture that is painted; see `Recipe.mask` and `Recipe.feather`."""
+
+    mask: str
+    feather: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Variation:
     """What one line changes."""
 
     words: str  # Appended to the prompt; may be empty
     settings: Mapping[str, Any]  # Values by the names of their fields
-    hold: float | None = None  # The share of steps that are the parent's, if the line says it
-
-    @cached_property
-    def changes(self) -> dict[str, Any]:
-        """The attributes of a request that its settings set."""
-        changes: dict[str, Any] = {}
-        for name, value in self.settings.items():
-            changes |= field(name).filled(value)
-        return changes
+    hold: float | None = None  # The share of steps that are the parent's, if the line sets it
 
 
 def read_variation(text: str) -> Variation:
-    """Read one line; raise `vary_noise`, or as `Field.value` or `check_prompt`."""
+    """Read one line; raise `vary_noise`, or as `Field.value` and `check_prompt`."""
     rest, settings = check_prompt(text, field="vary").strip(), {}
     while (taken := _taken(rest)) is not None:
         row, value, after = taken
@@ -89,7 +105,8 @@ def words_of(text: str) -> str:
 def _taken(text: str) -> tuple[Field, str, str] | None:
     """Return the setting that a text begins with: its field, its value, and what follows."""
     named = _NAMED.match(text)
-    row = _row(named[1].lower()) if named else None
+    name = named[1].lower() if named else ""
+    row = _ROWS.get(name) or _ROWS.get(f"{name}s")  # Also in the singular: `step 8`
     if named is None or row is None or row.varies is None:
         return None
     has_colon = bool(named[2].strip())
@@ -103,31 +120,22 @@ def _taken(text: str) -> tuple[Field, str, str] | None:
     return (row, text[named.end() :], "") if has_colon else None
 
 
-def _row(name: str) -> Field | None:
-    """Return the field of a name, also in the singular: `step 8`."""
-    return _ROWS.get(name) or _ROWS.get(f"{name}s")
-
-
 def fours(
     recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
 ) -> dict[str, list[str]]:
     """Suggest up to four variations of each setting; `models` have noise of the same shape."""
     steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
     guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
-    found = {
+    suggested = {
         "words": list(GUIDE_SUFFIXES) if recipe.prompt else [],
         "guidance": [f"guidance {g:g}" for g in sorted(guidances) if 0 < g <= MAX_GUIDANCE],
         "steps": [f"steps {s}" for s in sorted(steps) if 0 < s <= MAX_STEPS],
         "lora": [f"lora {scale:g}" for scale in _LORA_SCALES] if recipe.loras else [],
         "scheduler": [f"scheduler {name}" for name in schedulers[:4]] if recipe.prompt else [],
-        "model": [_model_line(name) for name in models[:4]],
+        # A name with a space needs the colon.
+        "model": [f"model{'' if NAME.fullmatch(name) else ':'} {name}" for name in models[:4]],
     }
-    return {name: lines for name, lines in found.items() if lines}
-
-
-def _model_line(name: str) -> str:
-    """Return the line of a model; a name with a space needs the colon."""
-    return f"model {name}" if NAME.fullmatch(name) else f"model: {name}"
+    return {name: lines for name, lines in suggested.items() if lines}
 
 
 def refine(
@@ -144,8 +152,7 @@ def refine(
 
     Each text that is not blank makes one recipe; its words are appended to `prompt`, by default the
     parent's. `card_of` is called only for lines with settings; the model's `vocabulary` translates
-    words of other languages. `hold` is the share of the first steps that are the parent's, unless a
-    line says another. Only `region` is painted, by default all of the picture.
+    words of other languages. `hold` and `region` are those of `steer`; a line may set another hold.
 
     Raise `variations_empty`, or for a wrong prompt, value or model.
 
@@ -155,82 +162,147 @@ def refine(
     lines = [line for line in opened if says_something(line)]
     if not lines:
         raise InputError("variations_empty", field="vary")
-    painted = vocabulary.painted if vocabulary else str
+    paint = vocabulary.painted if vocabulary else str
     base, typed = parent.prompt, parent.words
     if prompt is not None:
         typed = check_prompt(prompt, field="prompt")
-        base = painted(typed)
+        base = paint(typed)
+    recipes = []
     try:
-        found = []
-        for variation in map(read_variation, lines):
-            varied = _varied(parent, _Words(base, typed, painted), variation, card_of)
-            held = hold if variation.hold is None else variation.hold
-            found.append(steer(parent, varied, hold=held, region=region))
-        return tuple(found)
+        for each in map(read_variation, lines):
+            prompts = (append(base, paint(each.words)), append(typed, each.words))
+            varied = _varied(parent, prompts, each, card_of, has_prompt=bool(base.strip()))
+            held = hold if each.hold is None else each.hold
+            recipes.append(steer(parent, varied, hold=held, region=region))
+        return tuple(recipes)
     except InputError as error:
         if error.field != "prompt":
-            error.field = "vary"  # There it was written, whatever it sets.
+            error.field = "vary"  # The page shows the error where the line was typed.
         raise
 
 
-@dataclass(frozen=True)
-class _Words:
-    """The prompt that words are appended to: as it is painted, and as it was typed."""
-
-    base: str
-    typed: str
-    painted: Callable[[str], str]
-
-    def with_suffix(self, suffix: str) -> dict[str, str]:
-        """Return both attributes of a recipe; the second only where they differ."""
-        prompt = check_prompt(append(self.base, self.painted(suffix)), field="vary")
-        typed = check_prompt(append(self.typed, suffix), field="vary")
-        return {"prompt": prompt, "typed_prompt": typed if typed != prompt else ""}
-
-
-def _varied(parent: Recipe, words: _Words, variation: Variation, card_of: CardOf) -> Recipe:
+def _varied(
+    parent: Recipe,
+    prompts: tuple[str, str],
+    variation: Variation,
+    card_of: CardOf,
+    *,
+    has_prompt: bool,
+) -> Recipe:
+    """Return a recipe with a line's settings and with `prompts`, as painted and as typed."""
     has_settings = bool(variation.settings) or variation.hold is not None
-    if not words.base.strip() and (variation.words or not has_settings):
+    if not has_prompt and (variation.words or not has_settings):
         raise InputError("prompt_empty", field="prompt")
-    update = _checked(parent, variation.changes, card_of) if variation.settings else {}
-    texts = words.with_suffix(variation.words)
-    texts["prompt"], tags = read_tags(texts["prompt"])
-    texts["typed_prompt"], _ = read_tags(texts["typed_prompt"])
+    update = _checked(parent, variation.settings, card_of) if variation.settings else {}
+    prompt, typed = (check_prompt(each, field="vary") for each in prompts)
+    texts: dict[str, Any] = {"typed_prompt": read_tags(typed)[0] if typed != prompt else ""}
+    texts["prompt"], tags = read_tags(prompt)
     for name, scale in tags:  # As `lora NAME SCALE`: a LoRA of the parent, at another scale.
         update["loras"] = rescaled(update.get("loras", parent.loras), f"{name} {scale}")
     return parent.model_copy(update=texts | update)
 
 
-def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[str, Any]:
+def _checked(parent: Recipe, settings: Mapping[str, Any], card_of: CardOf) -> dict[str, Any]:
     """Return the changed attributes of a recipe, checked against the card of its model."""
     before = ask_again(parent)
+    changes: dict[str, Any] = {}
+    for name, value in settings.items():
+        changes |= field(name).filled(value)
     if "loras" in changes:
-        changes = changes | {"loras": rescaled(parent.loras, changes["loras"])}
+        changes["loras"] = rescaled(parent.loras, changes["loras"])
     card = card_of(changes.get("model", before.model))
     request = replace(before, **changes)
-    rows = [row for row in FIELDS if row.check and not changes.keys().isdisjoint(row.fills)]
-    found: dict[str, Any] = {"loras": request.loras}
+    rows = [row for row in FIELDS if not changes.keys().isdisjoint(row.fills)]
+    checked: dict[str, Any] = {"loras": request.loras}
     if "model" in changes:
-        _check_noise(card_of(before.model), card)
+        if card_of(before.model).latent != card.latent:  # The seed would give other noise.
+            raise ModelError("vary_model", value=card.ref.id)
         if request.scheduler not in card.schedulers and "scheduler" not in changes:
             request = replace(request, scheduler=card.scheduler)
-        rows = [row for row in FIELDS if row.check and row.name != "prompt"]
-        found["model"] = card.ref
+        rows = [row for row in FIELDS if row.name != "prompt"]
+        checked["model"] = card.ref
     for row in rows:
-        if row.check:
-            found |= row.filled(row.check(row.of(request), card))
+        checked |= row.checked(request, card)
     if not changes.keys().isdisjoint(("strength", "num_inference_steps", "model")):
         settings = {"start": parent.start, "strength": parent.strength} | {
             "num_inference_steps": parent.num_inference_steps,
-            **found,
+            **checked,
         }
-        found |= start_settings(request, settings, card)
+        checked |= start_settings(request, settings, card)
     if request.portable:
         portable_settings(request)  # Refuses half precision.
-    return found
+    return checked
 
 
-def _check_noise(before: ModelCard, after: ModelCard) -> None:
-    """Refuse a model whose noise has another shape: the seed would give other noise."""
-    if before.latent != after.latent:
-        raise ModelError("vary_model", value=after.ref.id)
+def steer(
+    before: Recipe, after: Recipe, *, hold: float | None = None, region: Region | None = None
+) -> Recipe:
+    """Return a variation that follows `before`; if that follows a parent, so does the variation.
+
+    `hold` is the share of the steps, the first ones, whose latents are those of `before`, 0 to
+    `MAX_HOLD`; without a `region` the whole picture is painted.
+
+    Raises:
+        InputError: `hold_range`, `hold_steps`, `way_deep`; `way_settings`: it differs from its
+            parent in more than words and guidance.
+    """
+    held_steps = _held_steps(after, hold) if hold else 0
+    if held_steps or region:
+        follows_same = not (region or before.mask) and before.held_steps >= held_steps
+        changes = FREE | {"parent": before.parent if follows_same else before}
+        changes["held_steps"] = held_steps
+        if region:
+            changes |= {"mask": region.mask, "feather": region.feather}
+        after = after.model_copy(update=changes)
+    if after.parent is not None:
+        if name := after.unlike(after.parent):
+            raise InputError("way_settings", field="vary", name=name.replace("_", " "))
+        num_parents = len(before.line) - 1
+        if len(after.line) > MAX_PARENTS + 1 or len(canonical_json(after).encode()) > _MAX_BYTES:
+            raise InputError("way_deep", field="vary", limit=num_parents)
+    return after
+
+
+def held_share(recipe: Recipe) -> float:
+    """Return the share of the steps that are held, 0 to 0.8."""
+    return recipe.held_steps / _steps_run(recipe)
+
+
+def _steps_run(recipe: Recipe) -> int:
+    """Return how many steps are run: image-to-image runs a part of them."""
+    return max(1, int(recipe.num_inference_steps * recipe.strength))
+
+
+def _held_steps(recipe: Recipe, hold: float) -> int:
+    """Return how many of the steps that are run are held."""
+    if not 0 <= hold <= MAX_HOLD:
+        raise InputError("hold_range", field="hold", value=hold)
+    steps = _steps_run(recipe)
+    if steps < MIN_STEPS:
+        raise InputError("hold_steps", field="hold", value=steps, limit=MIN_STEPS)
+    return max(1, round(hold * steps))
+
+
+def check_feather(feather: int | None, recipe: Recipe) -> int:
+    """Return a feather in pixels; by default a sixteenth of the shorter side."""
+    if feather is None:
+        return min(recipe.width, recipe.height) // _FEATHER_SHARE
+    if not 0 <= feather <= MAX_FEATHER_PX:
+        raise InputError("feather_range", field="feather", value=feather, limit=MAX_FEATHER_PX)
+    return feather
+
+
+def with_share(recipe: Recipe, share: NoiseShare) -> Recipe:
+    """Return a recipe, and its parents, with another seed's noise mixed in."""
+    parent = with_share(recipe.parent, share) if recipe.parent else None
+    return recipe.replace(noise_mix=(*recipe.noise_mix, share), parent=parent)
+
+
+def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
+    """Return recipes with the noise of each seed mixed in, after the parent's own mix.
+
+    `weight` is above 0 and at most 1, for example `SUBTLE` or `STRONG`.
+    """
+    return tuple(
+        with_share(parent, NoiseShare(seed=check_seed(seed), weight=weight)) for seed in seeds
+    )

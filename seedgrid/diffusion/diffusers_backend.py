@@ -18,7 +18,7 @@ import torch
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.way import FREE
+from seedgrid.core.variations import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.caches import Loaded, PairedDecoding, PipelineCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport

@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
+from seedgrid.core.checks import check_seed
 from seedgrid.core.errors import InputError, RunCancelled
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.seeds import check_seed
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.libraries import replaced
 

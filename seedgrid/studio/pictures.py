@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from seedgrid.core.checks import parse_start
+from seedgrid.core.checks import check_seed, parse_seeds, parse_start
 from seedgrid.core.errors import InputError, Notice, PictureError
 from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import check_seed, parse_seeds
-from seedgrid.core.way import Region, check_feather
+from seedgrid.core.variations import Region, check_feather
 from seedgrid.diffusion.backend import Placement
 from seedgrid.formats import png
 from seedgrid.storage import starts

@@ -10,11 +10,11 @@ from typing import Final
 
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_count
 from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.prompts import alternatives, names_list, open_lists, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import check_count
 from seedgrid.core.variables import is_public
 from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.models.loras import LORAS, find_lora

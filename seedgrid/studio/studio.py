@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from seedgrid.core import request as requests
-from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard, Vocabulary
+from seedgrid.core.checks import check_count, draw_seed
 from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.finals import (
     STRENGTHS,
@@ -27,10 +27,9 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import Request
-from seedgrid.core.seeds import check_count, draw_seed
+from seedgrid.core.request import Advice, Request, advise
 from seedgrid.core.variables import default_library, default_model, is_public
-from seedgrid.core.variations import refine
+from seedgrid.core.variations import noise_variations, refine, words_of
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
@@ -377,7 +376,7 @@ class Studio:
         library = options.get("library")
         parent, told = self._with_words(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
-        recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
+        recipes = noise_variations(parent.recipe, seeds, weight=weight)
         return self._go_on([(self._joined(picture, parent, options), recipes)], options, told)
 
     def start_final(
@@ -515,7 +514,8 @@ class Studio:
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
     ) -> tuple[Advice, ...]:
         """Return the notices about a request, before anything is painted."""
-        return advise(request, self.card(request.model), suffixes=suffixes, language=language)
+        words = [words_of(each) for each in suffixes]
+        return advise(request, self.card(request.model), suffixes=words, language=language)
 
     def took_s(self, request: Request, count: int) -> float | None:
         """Return how many seconds `count` such pictures take live; None if none were painted.

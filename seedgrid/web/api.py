@@ -18,6 +18,7 @@ from typing import Any, Final
 import gradio as gr
 from anyio import to_thread
 
+from seedgrid.core.checks import check_count
 from seedgrid.core.errors import InputError, Notice, RunCancelled, SeedGridError
 from seedgrid.core.events import Event, Loading, Queued, Step
 from seedgrid.core.field import Field
@@ -25,7 +26,6 @@ from seedgrid.core.fields import FIELDS, field, read_fields
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import check_count
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english

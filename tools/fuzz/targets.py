@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from seedgrid.core.checks import parse_seeds
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Lineage, Picture
 from seedgrid.core.recipe import Passport
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.seeds import parse_seeds
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import read_foreign
 from seedgrid.formats.links import read_link

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seedgrid.core.errors import Notice, PictureError
-from seedgrid.core.way import MAX_HOLD, MIN_STEPS
+from seedgrid.core.variations import MAX_HOLD, MIN_STEPS
 from seedgrid.formats.importers.foreign import ForeignSettings
 
 # Every repetition is bounded: matching takes linear time.

@@ -18,9 +18,8 @@ from seedgrid.core.errors import Notice, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.prompts import MAX_LORAS
-from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SHARES, NoiseShare
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SEED, MAX_SHARES, NoiseShare
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import MAX_SEED
 from seedgrid.formats import exif, png
 from seedgrid.formats.importers import a1111, comfyui, json_tools
 from seedgrid.formats.importers.foreign import ForeignSettings

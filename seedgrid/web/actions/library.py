@@ -19,7 +19,7 @@ from seedgrid.core.errors import InputError, Notice, SeedGridError
 from seedgrid.core.picture import MAX_TAGS, Entry, PictureId, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
-from seedgrid.core.way import MIN_STEPS
+from seedgrid.core.variations import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.own_texts import WorkPicture

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field as Described
 
+from seedgrid.core.checks import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, read_fields
@@ -15,7 +16,6 @@ from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
-from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
 _ADVISED: Final = ("number", "choice")  # Widgets of settings for which a model has defaults

@@ -7,7 +7,6 @@ from typing import Final
 
 from PIL import Image
 
-from seedgrid.core import advice
 from seedgrid.core.errors import InputError, Notice, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
@@ -25,6 +24,7 @@ from seedgrid.core.events import (
 )
 from seedgrid.core.picture import Entry, Lineage, Pixels
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import ADVICE_CODES
 from seedgrid.engine import Run
 from seedgrid.web.serializers import pictures
 
@@ -32,7 +32,7 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-_SHOWN_BEFORE: Final = advice.CODES | {"final_tiles"}  # Shown before the run ended
+_SHOWN_BEFORE: Final = ADVICE_CODES | {"final_tiles"}  # Shown before the run ended
 
 
 def stage_before_any(

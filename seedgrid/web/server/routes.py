@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import STRONG, SUBTLE
+from seedgrid.core.variations import STRONG, SUBTLE
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions
