@@ -45,8 +45,8 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
     """What the Verify button answers, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
-        checks = make_answers(studio).checks
-        return [news.verdict async for news in checks.on_verify(picture_id, kept)]
+        handlers = make_answers(studio).handlers
+        return [news.verdict async for news in handlers.on_verify(picture_id, kept)]
 
     return asyncio.run(collect())
 

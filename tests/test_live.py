@@ -214,7 +214,9 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
 
 def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
     async def listen() -> list[PageUpdate]:
-        news = getattr(answers.live, f"on_{action}")(number=number, **({"kept": ME} | asked))
+        news = getattr(answers.handlers, f"on_live_{action}")(
+            number=number, **({"kept": ME} | asked)
+        )
         async with aclosing(news):
             return [each async for each in news]
 
@@ -285,7 +287,7 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
     backend = HeldBackend(may_go)
 
     async def hang_up(answers: Answers) -> None:
-        news = answers.live.on_generate(fields=ASKED, number=1, kept=ME)
+        news = answers.handlers.on_live_generate(fields=ASKED, number=1, kept=ME)
         async with anyio.create_task_group() as group:
 
             async def listen() -> None:
@@ -310,7 +312,7 @@ def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) ->
 
     async def listen(answers: Answers, number: int) -> None:
         fields = FormPayload(prompt=f"a fox {number}", seeds="0-3")
-        async with aclosing(answers.live.on_generate(fields, number, ME)) as news:
+        async with aclosing(answers.handlers.on_live_generate(fields, number, ME)) as news:
             async for each in news:
                 heard[number] = (each.live or {}).get("key")
 

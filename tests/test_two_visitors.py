@@ -26,8 +26,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.server.routes import make_answers
-from seedgrid.web.server.who import COOKIE
-from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.page_state import COOKIE, PageState
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 

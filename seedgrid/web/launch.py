@@ -9,9 +9,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from seedgrid.core.variables import (
@@ -28,9 +33,43 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gr
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
-from seedgrid.web.stubs import without_stubs
 
-with large_import(), without_stubs():
+_COMPONENTS: Final = "gradio.component_meta"
+_WRITE_STUB: Final = "create_or_modify_pyi"
+
+
+class _WithoutStubs(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname == _COMPONENTS else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Loader(fullname, spec.origin)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        if hasattr(module, _WRITE_STUB):
+            setattr(module, _WRITE_STUB, lambda *_: None)
+
+
+@contextmanager
+def _without_stubs() -> Iterator[None]:
+    """Import Gradio without its stub files, which no option turns off.
+
+    Each component class compares or writes a `.pyi` file: half of the time of Gradio's import.
+    """
+    finder = _WithoutStubs()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+with large_import(), _without_stubs():
     import gradio as gr
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError

@@ -29,8 +29,7 @@ from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import RunOptions, Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.form import write_fields
-from seedgrid.web.server.who import Id, Kept
-from seedgrid.web.state.page_state import PageUpdate, next_epoch, reports_errors
+from seedgrid.web.state.page_state import Id, Kept, PageUpdate, next_epoch, reports_errors
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 from seedgrid.web.state.studio_view import opening_files
 

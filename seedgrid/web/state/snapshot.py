@@ -18,10 +18,9 @@ from seedgrid.engine import Run
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.form import fields_of
-from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
+from seedgrid.web.serializers.pictures import Round, living, path_to, rounds_of
 from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
 from seedgrid.web.state.studio_view import LockBadge, answers_of, opening_cells, opening_size
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -139,14 +138,15 @@ class Snapshot:
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
         """Return all parts of the page; after the browser's own click, `is_asked`, no fields."""
-        state, run = self.state, self.run
-        follow = {"follow": state.to_browser()} if self._is_going else {}
-        steps = _steps_so_far(run) if run is not None and self._is_going else {}
+        state, run, is_going = self.state, self.run, self._is_going
+        steps: dict[int, stages.Json] = {}
+        for event in run.next_events(0)[0] if run is not None and is_going else ():
+            stages.note_step(steps, event)
         return PageUpdate(
             state=state,
             place=self._place(is_asked=is_asked),
-            stage=self.stage(steps) | follow,
-            status=None if run is not None and self._is_going else self._status(),
+            stage=self.stage(steps) | ({"follow": state.to_browser()} if is_going else {}),
+            status=None if run is not None and is_going else self._status(),
             rail=self.rail(),
             picked=self.card(self.find(state.picked)),
             queue=self.queue(),
@@ -182,7 +182,7 @@ class Snapshot:
         """The rail of this work, with the round that is being painted."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
-        return rails.rail(
+        return pictures.rail(
             self.state.epoch,
             living(self.rounds, self.state.round),
             current=self.state.round,
@@ -193,15 +193,15 @@ class Snapshot:
     def card(self, entry: Entry | None) -> stages.Json:
         """The card of a picture, or the empty card."""
         if entry is None:
-            return pictures.no_picture()
+            return {"id": None}
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
-        lock, model = self._lock.of(entry), self._card_of(entry.recipe)
+        model = self._card_of(entry.recipe)
         return pictures.card(
             entry,
             parent,
             hint=hint,
-            lock=lock,
+            lock=self._lock.of(entry),
             model=model,
             models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
             is_spread=self._studio.engine.num_painters > 0,
@@ -243,19 +243,16 @@ class Snapshot:
             return None
         parent = self.find(cells[0][1].parent_id)
         path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
-        begun = (
-            [each.recipe for each in path[0].entries] if path else [recipe for recipe, _ in cells]
-        )
+        begun = [each.recipe for each in path[0].entries] if path else [each for each, _ in cells]
         suffixes = dict.fromkeys(
-            made.change for recipe, made in cells if parent and _has_suffix(recipe, made)
+            made.change
+            for recipe, made in cells
+            if parent and made.change and recipe.words.endswith(made.change)
         )
-        return fields_of(begun, tuple(suffixes), self._answers(begun[0]))
-
-    def _answers(self, recipe: Recipe) -> Request | None:
-        try:
-            return answers_of(self._studio, ask_again(recipe).model)
-        except SeedGridError:  # Its model is not installed any more.
-            return None
+        defaults: Request | None = None
+        with suppress(SeedGridError):  # Its model is not installed any more.
+            defaults = answers_of(self._studio, ask_again(begun[0]).model)
+        return fields_of(begun, tuple(suffixes), defaults)
 
     @property
     def run_on_stage(self) -> Run | None:
@@ -281,15 +278,3 @@ class Snapshot:
 def is_on_stage(run: Run, state: PageState) -> bool:
     """Tell whether a run makes the round on the stage."""
     return run.lineage.round_id == state.round
-
-
-def _has_suffix(recipe: Recipe, made: Lineage) -> bool:
-    """Whether the change is words at the end of the prompt."""
-    return bool(made.change) and recipe.words.endswith(made.change)
-
-
-def _steps_so_far(run: Run) -> dict[int, stages.Json]:
-    steps: dict[int, stages.Json] = {}
-    for event in run.next_events(0)[0]:
-        stages.note_step(steps, event)
-    return steps

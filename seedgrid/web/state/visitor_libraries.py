@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
-from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Entry
+from seedgrid.core.errors import LibraryError
 from seedgrid.library import Library
 from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
@@ -166,16 +165,3 @@ class VisitorLibraries:
 
 
 Libraries = OneLibrary | VisitorLibraries
-
-
-def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-    """Return a picture's `"round"` or `"work"` without lost or trashed ones, or the `"picture"`."""
-    try:
-        entry = library.get(picture_id)
-    except InputError:
-        return ()
-    if scope == "picture":
-        return (entry,)
-    made = entry.lineage
-    group = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
-    return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))

@@ -1,0 +1,230 @@
+"""Actions that stream their progress: of a run, of loading a model, of verify, of a trial.
+
+A listener holds no thread. A run goes on when its listener leaves; a verification is stopped.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Annotated, Final
+
+from anyio import to_thread
+from fastapi import Body
+
+from seedgrid.core.errors import LibraryError, SeedGridError
+from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
+from seedgrid.core.picture import Entry
+from seedgrid.engine import Run
+from seedgrid.library import Library
+from seedgrid.studio import Studio, check_starts
+from seedgrid.verify.claim import Claim, read_claim
+from seedgrid.verify.comparison import Reason, difference_picture, figures_of
+from seedgrid.verify.judging import Verdict
+from seedgrid.web.serializers import stage
+from seedgrid.web.server.waiting import FileWork, StepWatch, changes_of, steps_of
+from seedgrid.web.state.page_state import Address, Id, Kept, PageState, PageUpdate, read_page_state
+from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
+
+_POLL_S: Final = 0.2
+_IDLE_S: Final = 5.0
+_LOOK_S: Final = 0.1  # At least so long between previews: drawing them takes processor time
+
+
+class Streams:
+    """The actions that stream updates. Safe on any event loop."""
+
+    def __init__(self, studio: Studio, snapshots: Snapshots, file_work: FileWork) -> None:
+        self._studio = studio
+        self._snapshots = snapshots
+        self._file_work = file_work
+        self._verifying: set[tuple[str, StepWatch]] = set()  # With their visitors
+
+    async def follow(self, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
+        """Yield the progress of this browser's run until it ends, or of loading a model."""
+        state = read_page_state(kept)
+        try:
+            snapshot = await to_thread.run_sync(self._snapshots.of, state)
+            run = snapshot.run
+            if run is not None and run.has_ended and not is_on_stage(run, state):
+                return
+            updates = self._follow_run(state, run) if run else self._follow_warming(snapshot)
+            async with aclosing(updates):
+                async for update in updates:
+                    yield update
+        except SeedGridError as error:
+            yield PageUpdate(status=stage.complain(state.epoch, error))
+
+    async def _follow_run(self, state: PageState, run: Run) -> AsyncGenerator[PageUpdate, None]:
+        listener, has_ended = _Listener(self._snapshots, state, run), False
+        with changes_of(run) as changed:
+            while not has_ended:
+                warmth = self._studio.engine.warmth
+                is_loading = listener.is_queued and warmth.state == "loading"
+                try:
+                    await asyncio.wait_for(changed.wait(), _POLL_S if is_loading else _IDLE_S)
+                except TimeoutError:
+                    status = stage.say(state.epoch, "status_loading", model=warmth.model)
+                    yield PageUpdate(status=status if is_loading else None)
+                    continue
+                changed.clear()
+                has_ended = run.has_ended
+                events = listener.new_events()
+                if not events:
+                    continue
+                yield await to_thread.run_sync(listener.after, events)
+                if all(isinstance(event, Step) for event in events):
+                    await _look(run, changed)
+        await to_thread.run_sync(self._snapshots.lock.consider, run)
+
+    async def _follow_warming(self, snapshot: Snapshot) -> AsyncGenerator[PageUpdate, None]:
+        epoch = snapshot.state.epoch
+        shown, rail = await to_thread.run_sync(lambda: (snapshot.stage({}), snapshot.rail()))
+        has_waited = False
+        while (warmth := self._studio.engine.warmth).state == "loading":
+            status = stage.say(epoch, "status_warming", model=warmth.model)
+            first = PageUpdate(stage=shown, status=status, rail=rail)
+            yield PageUpdate() if has_waited else first
+            has_waited = True
+            await asyncio.sleep(_POLL_S)
+        if warmth.error is not None:
+            yield PageUpdate(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
+        elif has_waited:
+            yield PageUpdate(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
+
+    async def portable_news(
+        self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Yield the cost of portable pictures on this machine, measured by a trial."""
+        try:
+            future = self._studio.verifier.try_portable(model)
+            yield PageUpdate(portable={"key": "portable_trying", "data": {}})
+            trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it.
+        except SeedGridError:  # Generate says what is wrong with the model.
+            return
+        key, data = "portable_cost", {"times": f"{trial.times:.1f}"}
+        yield PageUpdate(portable={"key": "portable_wrong" if trial.wrong else key, "data": data})
+
+    async def on_verify(
+        self, picture_id: Id, kept: Kept, address: Address = ""
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Paint a picture again from its recipe: yield the progress, then the verdict."""
+        state, watch = read_page_state(kept), StepWatch()
+        base = {"id": str(picture_id)}
+        try:
+            entry, claim = await self._file_work.do(
+                address, lambda: _claim(self._snapshots.of(state).library, str(picture_id))
+            )
+            future = self._studio.verifier.verify(
+                [claim], watch, owner=state.visitor, address=address
+            )
+            self._verifying.add((state.visitor, watch))
+            async with aclosing(steps_of(future, watch)) as steps:
+                async for number, total in steps:
+                    progress = {"working": True, "number": number, "total": total}
+                    yield PageUpdate(verdict=base | progress)
+            (verdict,) = future.result()
+            shown = await self._file_work.run(lambda: _shown(claim, verdict))
+            if verdict.confirms and not entry.checked:
+                confirm = self._snapshots.of(state).library.confirm
+                await to_thread.run_sync(confirm, entry.id)
+            yield PageUpdate(verdict=base | shown)
+        except SeedGridError as error:
+            yield PageUpdate(verdict=base | {"error": stage.complain(state.epoch, error)})
+        finally:
+            self._verifying.discard((state.visitor, watch))
+
+    def on_stop(self, kept: Kept) -> PageUpdate:
+        """Stop this browser's run and the visitor's verifications; their listeners see the end."""
+        state = read_page_state(kept)
+        run = self._studio.engine.run(state.run) if state.run else None
+        if run is not None and run.owner == state.visitor:
+            run.cancel()
+        for owner, watch in tuple(self._verifying):
+            if owner == state.visitor:
+                watch.stop()
+        return PageUpdate()
+
+
+class _Listener:
+    """What one browser has seen of a run."""
+
+    def __init__(self, snapshots: Snapshots, state: PageState, run: Run) -> None:
+        self._snapshots = snapshots
+        self._state = state
+        self._run = run
+        self._steps: dict[int, stage.Json] = {}
+        self._since = 0
+        self._snapshot: Snapshot | None = None
+        self._rail: stage.Json | None = None
+        self.is_queued = False
+
+    def new_events(self) -> Sequence[Event]:
+        events, self._since = self._run.next_events(self._since)
+        if events:
+            self.is_queued = isinstance(events[-1], Queued)
+        return events
+
+    def after(self, events: Sequence[Event]) -> PageUpdate:
+        """Return the update after events; where the library fails, from the run alone."""
+        for event in events:
+            stage.note_step(self._steps, event)
+        epoch = self._state.epoch
+        try:
+            if self._snapshot is None or _changes_rail(self._run, events):
+                self._snapshot = self._snapshots.of(self._state)
+                self._rail = self._snapshot.rail()
+            status = stage.status_of(epoch, events[-1], self._run)
+            shown = self._snapshot.stage(self._steps)
+            return PageUpdate(stage=shown, status=status, rail=self._rail)
+        except SeedGridError as error:
+            self._snapshot = None
+            shown = stage.stage_of_run(epoch, self._run, self._steps, picked=self._state.picked)
+            is_shown = is_on_stage(self._run, self._state)
+            status = stage.complain(epoch, error)
+            return PageUpdate(stage=shown if is_shown else None, status=status)
+
+
+async def _look(run: Run, changed: asyncio.Event) -> None:
+    """Wait a moment, but not past another finished picture or the end."""
+    num_finished = len(run.finished)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK_S):
+            while not run.has_ended and len(run.finished) == num_finished:
+                await changed.wait()
+                changed.clear()
+    changed.set()  # There may be events that were not sent yet.
+
+
+def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
+    """Whether the rail changes; the last pictures come with the end of the run."""
+    if any(isinstance(event, Terminal) for event in events):
+        return True
+    has_finished = any(isinstance(event, Finished) for event in events)
+    return has_finished and len(run.finished) < len(run.jobs)
+
+
+def _claim(library: Library, picture_id: str) -> tuple[Entry, Claim]:
+    entry = library.get(picture_id)
+    if entry.lost:
+        raise LibraryError("picture_lost", value=entry.id)
+    claim = read_claim(entry.path)
+    check_starts([claim.recipe], library)
+    return entry, claim
+
+
+def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
+    difference, figures = None, figures_of(verdict.comparison)
+    if figures["max_abs_diff"] and claim.pixels is not None and verdict.pixels is not None:
+        difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
+    return {
+        "verdict": verdict.verdict,
+        **figures,
+        "reasons": [_reason(each) for each in verdict.reasons],
+        "difference": difference,
+    }
+
+
+def _reason(reason: Reason) -> stage.Json:
+    data = {name: str(value) for name, value in reason.data.items()}
+    return {"key": f"reason_{reason.code}", "data": data, "is_difference": reason.is_difference}
