@@ -95,7 +95,7 @@ PORT: Final = 7860
 _MAX_THREADS: Final = 400  # Maximum number of API calls in Gradio's queue, waiting ones included
 _NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
-_MCP_UNTIL: Final = 2
+_MCP_UNTIL: Final = 2  # The first major version of `mcp` that Gradio was not made for
 _EXIT_LOST: Final = 70  # The exit code when the engine is lost: EX_SOFTWARE of sysexits.h
 _TELL_S: Final = 3.0  # How long pages and `/healthz` say that the engine is lost before it ends
 _FILE_WORK_TOGETHER: Final = 64  # Maximum number of file tasks of all visitors together
@@ -119,14 +119,13 @@ def main(
     or cluster that is not valid; RunError if the cluster cannot be reached.
     """
     if lang not in languages():
-        choices = ", ".join(languages())
-        raise InputError("language_unknown", field="lang", value=lang, choices=choices)
+        known = ", ".join(languages())
+        raise InputError("language_unknown", field="lang", value=lang, choices=known)
     site = _make_site(host, None if lang == "auto" else lang)
+    painter = _painter(backend or InstalledBackend(model or default_model()), cluster)
     if is_public():
-        answers = _public_answers(model, backend, cluster)
+        answers = _public_answers(model, painter)
     else:
-        installed = backend or InstalledBackend(model or default_model())
-        painter = _spread(installed, cluster) if cluster else installed
         answers = make_answers(_make_studio(model, library, painter))
     with answers.studio as studio:
         server = make_server(answers, site)
@@ -162,7 +161,7 @@ def serve(server: gr.Server, **options: Any) -> str:  # noqa: ANN401 (as `Server
 
 
 def _has_agents() -> bool:
-    """Tell whether agents may use the page: at home, with the `mcp` that Gradio is made for."""
+    """Whether agents may use the page: at home, with a version of `mcp` that Gradio supports."""
     try:
         return not is_public() and int(version("mcp").partition(".")[0]) < _MCP_UNTIL
     except PackageNotFoundError:
@@ -173,7 +172,7 @@ def wait_until_stopped(server: gr.Server, studio: Studio) -> None:
     """Wait for Ctrl+C or SIGTERM, then stop what runs and keep what is finished."""
     stopped = threading.Event()
     with first_stops(stopped.set):
-        while not stopped.wait(_POLL_S):  # A wait without an end hears no Ctrl+C on Windows.
+        while not stopped.wait(_POLL_S):  # A wait without a timeout hears no Ctrl+C on Windows.
             pass
         say("Stopping; what is finished is kept. Again ends at once.")
         studio.close()
@@ -196,14 +195,14 @@ def _bound(host: str, port: int) -> int:
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(address)
-        found = int(probe.getsockname()[1])
-    return found if family == socket.AF_INET else _bound(HOST, found)
+        bound = int(probe.getsockname()[1])
+    return bound if family == socket.AF_INET else _bound(HOST, bound)
 
 
 def build_space() -> tuple[gr.Server, Answers]:
     """Put together the page of a Space."""
     site = _make_site()
-    answers = _public_answers(None, None, None)
+    answers = _public_answers(None, _painter(InstalledBackend(default_model())))
     return make_server(answers, site), answers
 
 
@@ -238,12 +237,10 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
-def _public_answers(model: str | None, backend: Backend | None, cluster: str | None) -> Answers:
+def _public_answers(model: str | None, painter: Backend | ManyPainters) -> Answers:
     """Put together a page for strangers: a library for each, deleted when they stay away."""
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    installed = backend or InstalledBackend(model or default_model())
-    painter = _spread(installed, cluster) if cluster else _lent(installed)
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
@@ -261,23 +258,21 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
     return make_answers(studio, libraries, bounds)
 
 
-def _lent(installed: Backend) -> Backend:
-    """Return the backend of a public page: ZeroGPU's on such a Space, else the given one."""
-    if not is_zero_gpu():
-        return installed
-    from seedgrid.diffusion.away.computing import AwayBackend
-    from seedgrid.diffusion.away.zero_gpu import ZeroGpu
+def _painter(installed: Backend, cluster: str | None = None) -> Backend | ManyPainters:
+    """Return the backend that paints: a cluster's, ZeroGPU's on such a Space, or this process's."""
+    if cluster:
+        from seedgrid.diffusion.away import ray_node
 
-    return AwayBackend(ZeroGpu(), installed)
+        say(f"The cluster is at ray://{ray_node.connect(cluster)}")
+        from seedgrid.diffusion.away.ray_cluster import RayCluster
 
+        return RayCluster(installed, DeferredBackend)
+    if is_zero_gpu():
+        from seedgrid.diffusion.away.computing import AwayBackend
+        from seedgrid.diffusion.away.zero_gpu import ZeroGpu
 
-def _spread(installed: Backend, cluster: str) -> ManyPainters:
-    from seedgrid.diffusion.away import ray_node
-
-    say(f"The cluster is at ray://{ray_node.connect(cluster)}")
-    from seedgrid.diffusion.away.ray_cluster import RayCluster
-
-    return RayCluster(installed, DeferredBackend)
+        return AwayBackend(ZeroGpu(), installed)
+    return installed
 
 
 def _make_studio(

@@ -12,8 +12,8 @@ from typing import Annotated, Final, Unpack
 
 from fastapi import Body
 
-from seedgrid.core.errors import InputError, RunCancelled, SeedGridError
-from seedgrid.core.events import Finished, Loading, Missed, Noise, Started, Terminal
+from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.events import Finished, Loading, Missed, Noise, Started
 from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
@@ -29,13 +29,12 @@ from seedgrid.web.serializers.form import (
     read_prompts,
     read_region,
     read_request,
-    read_what_can_be,
+    read_valid,
     write_fields,
 )
 from seedgrid.web.server.waiting import begun, followed
 from seedgrid.web.state.page_state import (
     NOBODY,
-    Address,
     Asks,
     Id,
     Kept,
@@ -52,7 +51,8 @@ Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each 
 NUM_LIVE: Final = 4  # How many pictures Live paints at most
 _AT_ONCE_S: Final = 0.1  # How long a click waits, in case the library has all pictures
 _NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
-_BUSY: Final = frozenset({"too_many_runs", "too_many_here", "queue_full"})
+# Errors after which Live waits; it is cancelled when another page of the visitor paints live.
+_PAUSING: Final = ("too_many_runs", "too_many_here", "queue_full", "run_cancelled")
 
 
 class Handlers(Streams):
@@ -73,7 +73,7 @@ class Handlers(Streams):
         `place` is a round or a picture, `link` the query of a link; `start` asks for the page
         before the first grid, `offer` for the options of the settings.
         """
-        snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
+        snapshot = self._snapshots.of(read_page_state(kept).move())
         shown = self._arrived(snapshot, place, link, is_start=start)
         options = self.on_offer(language=who.language).offer if offer else None
         return replace(shown, offer=options, keyed=not who.has_cookie)
@@ -81,68 +81,57 @@ class Handlers(Streams):
     def _arrived(
         self, snapshot: Snapshot, place: str | None, link: str, *, is_start: bool
     ) -> PageUpdate:
-        at_place = find_place(snapshot, place) if place else None
+        at_place = _find_place(snapshot, place) if place else None
         if at_place is not None:
             return at_place.show()
-        if link:
-            return self._open_link(snapshot, link)
-        if place:
-            return _say(snapshot.begun_anew().show(), "place_unknown")
-        is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
-        return (snapshot if is_somewhere and not is_start else snapshot.begun_anew()).show()
-
-    def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
-        """Fill in the fields from a link; nothing is painted before a click."""
         empty = snapshot.begun_anew()
-        try:
-            request = read_link(link)
-        except SeedGridError as error:
-            return replace(empty.show(), status=stage.complain(empty.state.epoch, error))
-        if request is None:
-            return empty.show()
-        return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
+        if link:
+            return _open_link(empty, link)
+        if place:
+            status = stage.say(empty.state.epoch, "place_unknown", kind="note")
+            return replace(empty.show(), status=status)
+        is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
+        return (snapshot if is_somewhere and not is_start else empty).show()
 
     @reports_errors
-    def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
+    def on_generate(self, fields: FormPayload, kept: Kept) -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
-        snapshot = self._snapshots.look(kept, address)
-        return self._show_run(snapshot, self._start_grid(snapshot, fields, address))
+        snapshot = self._snapshots.look(kept)
+        return self._show_run(snapshot, self._start_grid(snapshot, fields))
 
     def on_live_generate(
-        self, fields: FormPayload, number: Number, kept: Kept, address: Address = ""
+        self, fields: FormPayload, number: Number, kept: Kept
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Generate would, without saving it."""
-        start = partial(self._start_grid, fields=fields, address=address, live=True)
-        return self._paint_live(number, kept, address, start)
+        start = partial(self._start_grid, fields=fields, live=True)
+        return self._paint_live(number, kept, start)
 
-    def _start_grid(
-        self, snapshot: Snapshot, fields: FormPayload, address: str, *, live: bool = False
-    ) -> Run:
+    def _start_grid(self, snapshot: Snapshot, fields: FormPayload, *, live: bool = False) -> Run:
         request = read_request(fields)
         prompts = read_prompts(fields, request, self._studio.with_lists)
         num_pictures = len(prompts) * len(request.seeds)
         if live and num_pictures > NUM_LIVE:
             raise InputError("live_many", field="seeds", value=num_pictures, limit=NUM_LIVE)
-        options = self._options(snapshot, fields, address, live=live)
+        options = self._options(snapshot, fields, live=live)
         return self._studio.start_grid(request, prompts, **options)
 
     @reports_errors
-    def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
+    def on_refine(self, around: RoundPayload, kept: Kept) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        return self._start_from_pick(around, kept, address, partial(self._refine, around))
+        return self._start_from_pick(around, kept, partial(self._refine, around))
 
     def on_live_refine(
-        self, around: RoundPayload, number: Number, kept: Kept, address: Address = ""
+        self, around: RoundPayload, number: Number, kept: Kept
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Refine would, without saving it."""
 
         def start(snapshot: Snapshot) -> Run:
-            picked, options = snapshot.picked(), self._options(snapshot, around, address, live=True)
+            picked, options = snapshot.picked(), self._options(snapshot, around, live=True)
             if picked is None:
                 raise InputError("picture_unknown", field="picture", value="")
             return self._refine(around, picked, **options)
 
-        return self._paint_live(number, kept, address, start)
+        return self._paint_live(number, kept, start)
 
     def _refine(self, around: RoundPayload, picked: Entry, **options: Unpack[RunOptions]) -> Run:
         also = [options["library"].get(picture_id) for picture_id in around.also]
@@ -152,29 +141,25 @@ class Handlers(Streams):
         )
 
     @reports_errors
-    def on_variations(
-        self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
-    ) -> PageUpdate:
+    def on_variations(self, weight: float, around: RoundPayload, kept: Kept) -> PageUpdate:
         """Start a round around the picked picture's noise, with the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
-        return self._start_from_pick(around, kept, address, start)
+        return self._start_from_pick(around, kept, start)
 
     @reports_errors
-    def on_final(
-        self, scale: int, around: RoundPayload, kept: Kept, address: Address = ""
-    ) -> PageUpdate:
+    def on_final(self, scale: int, around: RoundPayload, kept: Kept) -> PageUpdate:
         """Start the large finals of the picked picture; a network is given by name only."""
         network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
-        return self._start_from_pick(around, kept, address, start)
+        return self._start_from_pick(around, kept, start)
 
     @reports_errors
-    def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
+    def on_again(self, kept: Kept) -> PageUpdate:
         """Paint the round on the stage again, and compare."""
-        snapshot = self._snapshots.look(kept, address)
+        snapshot = self._snapshots.look(kept)
         if snapshot.round is None:
             return PageUpdate()
-        options = self._options(snapshot, RoundPayload(), address)
+        options = self._options(snapshot, RoundPayload())
         run = self._studio.start_again(snapshot.round.entries, **options)
         return self._show_run(snapshot, run)
 
@@ -198,7 +183,7 @@ class Handlers(Streams):
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round."""
         snapshot = self._snapshots.look(kept)
-        at_round = find_place(snapshot, round_id) if round_id else None
+        at_round = _find_place(snapshot, round_id) if round_id else None
         return at_round.show() if at_round else PageUpdate()
 
     @reports_errors
@@ -222,7 +207,7 @@ class Handlers(Streams):
         self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
     ) -> PageUpdate:
         """Return notices at the fields, and how long four such pictures take, for Live."""
-        request = read_what_can_be(fields)
+        request = read_valid(fields)
         one = replace(request, prompt="a picture", seeds=(0,))  # The words do not change the time.
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=language)
@@ -251,26 +236,21 @@ class Handlers(Streams):
             return PageUpdate(status=stage.complain(state.epoch, error))
 
     def _start_from_pick(
-        self, around: RoundPayload, kept: object, address: str, start: Callable[..., Run]
+        self, around: RoundPayload, kept: object, start: Callable[..., Run]
     ) -> PageUpdate:
         """Start a round from the picked picture, if there is one."""
-        snapshot = self._snapshots.look(kept, address)
-        picked, options = snapshot.picked(), self._options(snapshot, around, address)
+        snapshot = self._snapshots.look(kept)
+        picked, options = snapshot.picked(), self._options(snapshot, around)
         if picked is None:
             return PageUpdate()
         return self._show_run(snapshot, start(picked, **options))
 
     def _options(
-        self,
-        snapshot: Snapshot,
-        fields: FormPayload | RoundPayload,
-        address: str,
-        *,
-        live: bool = False,
+        self, snapshot: Snapshot, fields: FormPayload | RoundPayload, *, live: bool = False
     ) -> RunOptions:
         return RunOptions(
             owner=snapshot.state.visitor,
-            address=address,
+            address=snapshot.state.address,
             library=snapshot.library,
             placement=replace(self._studio.placement, **read_placement(fields)),
             live=live,
@@ -286,55 +266,43 @@ class Handlers(Streams):
         return before.after(run).show(is_asked=True)
 
     async def _paint_live(
-        self, number: int, kept: object, address: str, start: Callable[[Snapshot], Run]
+        self, number: int, kept: object, start: Callable[[Snapshot], Run]
     ) -> AsyncGenerator[PageUpdate, None]:
         state = read_page_state(kept).move()
+        answer: stage.Json = {"number": number, "key": "live_paused_queue", "data": {}}
         if self._studio.is_busy_for_others(state.visitor):
-            yield _live_answer(number, "live_paused_queue")
+            yield PageUpdate(live=answer)
             return
         try:
-            run = await begun(lambda: start(self._snapshots.of(state, address)))
+            run = await begun(lambda: start(self._snapshots.of(state)))
+            async with aclosing(followed(run)) as updates:
+                async for events in updates:
+                    if any(isinstance(event, Finished | Missed) for event in events):
+                        shown = stage.stage_of_live(state.epoch, run)
+                        yield PageUpdate(stage=shown, live={"number": number})
+            run.given()  # Raises if it was cancelled or failed.
+            answer["key"] = "live_shown"
         except SeedGridError as error:
-            is_busy = error.code in _BUSY
-            yield (
-                _live_answer(number, "live_paused_queue") if is_busy else _live_error(number, error)
-            )
-            return
-        async with aclosing(followed(run)) as updates:  # Each picture as it is finished.
-            async for events in updates:
-                if any(isinstance(event, Finished | Missed) for event in events):
-                    shown = stage.stage_of_live(state.epoch, run)
-                    yield PageUpdate(stage=shown, live={"number": number})
-                if events and isinstance(events[-1], Terminal):
-                    yield _live_end(number, run)
+            if error.code not in _PAUSING:
+                sentence = stage.complain(0, error)  # At no field: a word may be half typed.
+                answer |= {"key": sentence["key"], "data": sentence["data"]}
+        yield PageUpdate(live=answer)
 
 
-def _live_end(number: int, run: Run) -> PageUpdate:
+def _open_link(empty: Snapshot, link: str) -> PageUpdate:
+    """Fill in the fields from a link; nothing is painted before a click."""
+    shown, epoch = empty.show(), empty.state.epoch
     try:
-        run.given()
-    except RunCancelled:  # A newer live request of this visitor replaced it.
-        return _live_answer(number, "live_paused_queue")
+        request = read_link(link)
     except SeedGridError as error:
-        return _live_error(number, error)
-    return _live_answer(number, "live_shown")
+        return replace(shown, status=stage.complain(epoch, error))
+    if request is None:
+        return shown
+    status = stage.say(epoch, "link_ready", kind="note")
+    return replace(shown, status=status, fields=write_fields(request))
 
 
-def _live_error(number: int, error: SeedGridError) -> PageUpdate:
-    """Answer with an error, at no field: a word may be half typed."""
-    sentence = stage.complain(0, error)
-    return _live_answer(number, sentence["key"], sentence["data"])
-
-
-def _live_answer(number: int, key: str, data: stage.Json | None = None) -> PageUpdate:
-    return PageUpdate(live={"number": number, "key": key, "data": data or {}})
-
-
-def _say(shown: PageUpdate, key: str) -> PageUpdate:
-    assert shown.state is not None
-    return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
-
-
-def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
+def _find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
     """Return the page at a round, perhaps unfinished, or at a picture; None if there is none."""
     entry = snapshot.find(place)
     if entry is not None:

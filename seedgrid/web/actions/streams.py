@@ -4,9 +4,9 @@ A listener holds no thread. A run goes on when its listener leaves; a verificati
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Annotated, Final
 
 from anyio import to_thread
@@ -19,16 +19,16 @@ from seedgrid.engine import Run
 from seedgrid.library import Library
 from seedgrid.studio import Studio, check_starts
 from seedgrid.verify.claim import Claim, read_claim
-from seedgrid.verify.comparison import Reason, difference_picture, figures_of
+from seedgrid.verify.comparison import difference_picture, figures_of
 from seedgrid.verify.judging import Verdict
 from seedgrid.web.serializers import stage
 from seedgrid.web.server.waiting import FileWork, StepWatch, changes_of, steps_of
-from seedgrid.web.state.page_state import Address, Id, Kept, PageState, PageUpdate, read_page_state
+from seedgrid.web.state.page_state import Id, Kept, PageState, PageUpdate, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
 _POLL_S: Final = 0.2
 _IDLE_S: Final = 5.0
-_LOOK_S: Final = 0.1  # At least so long between previews: drawing them takes processor time
+_PREVIEW_S: Final = 0.1  # The least time between previews: drawing them takes processor time
 
 
 class Streams:
@@ -74,23 +74,23 @@ class Streams:
                     continue
                 yield await to_thread.run_sync(listener.after, events)
                 if all(isinstance(event, Step) for event in events):
-                    await _look(run, changed)
+                    await asyncio.sleep(_PREVIEW_S)
         await to_thread.run_sync(self._snapshots.lock.consider, run)
 
     async def _follow_warming(self, snapshot: Snapshot) -> AsyncGenerator[PageUpdate, None]:
         epoch = snapshot.state.epoch
         shown, rail = await to_thread.run_sync(lambda: (snapshot.stage({}), snapshot.rail()))
-        has_waited = False
+        update, warmth = PageUpdate(stage=shown, rail=rail), self._studio.engine.warmth
+        is_loading = warmth.state == "loading"
+        if is_loading:
+            yield replace(update, status=stage.say(epoch, "status_warming", model=warmth.model))
         while (warmth := self._studio.engine.warmth).state == "loading":
-            status = stage.say(epoch, "status_warming", model=warmth.model)
-            first = PageUpdate(stage=shown, status=status, rail=rail)
-            yield PageUpdate() if has_waited else first
-            has_waited = True
             await asyncio.sleep(_POLL_S)
+            yield PageUpdate()
         if warmth.error is not None:
-            yield PageUpdate(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
-        elif has_waited:
-            yield PageUpdate(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
+            yield replace(update, status=stage.complain(epoch, warmth.error))
+        elif is_loading:
+            yield replace(update, status=stage.say(epoch, "status_ready"))
 
     async def portable_news(
         self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
@@ -102,21 +102,19 @@ class Streams:
             trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it.
         except SeedGridError:  # Generate says what is wrong with the model.
             return
-        key, data = "portable_cost", {"times": f"{trial.times:.1f}"}
-        yield PageUpdate(portable={"key": "portable_wrong" if trial.wrong else key, "data": data})
+        key = "portable_wrong" if trial.wrong else "portable_cost"
+        yield PageUpdate(portable={"key": key, "data": {"times": f"{trial.times:.1f}"}})
 
-    async def on_verify(
-        self, picture_id: Id, kept: Kept, address: Address = ""
-    ) -> AsyncGenerator[PageUpdate, None]:
+    async def on_verify(self, picture_id: Id, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
         """Paint a picture again from its recipe: yield the progress, then the verdict."""
         state, watch = read_page_state(kept), StepWatch()
         base = {"id": str(picture_id)}
         try:
             entry, claim = await self._file_work.do(
-                address, lambda: _claim(self._snapshots.of(state).library, str(picture_id))
+                state.address, lambda: _claim(self._snapshots.of(state).library, str(picture_id))
             )
             future = self._studio.verifier.verify(
-                [claim], watch, owner=state.visitor, address=address
+                [claim], watch, owner=state.visitor, address=state.address
             )
             self._verifying.add((state.visitor, watch))
             async with aclosing(steps_of(future, watch)) as steps:
@@ -180,20 +178,9 @@ class _Listener:
         except SeedGridError as error:
             self._snapshot = None
             shown = stage.stage_of_run(epoch, self._run, self._steps, picked=self._state.picked)
-            is_shown = is_on_stage(self._run, self._state)
             status = stage.complain(epoch, error)
+            is_shown = is_on_stage(self._run, self._state)
             return PageUpdate(stage=shown if is_shown else None, status=status)
-
-
-async def _look(run: Run, changed: asyncio.Event) -> None:
-    """Wait a moment, but not past another finished picture or the end."""
-    num_finished = len(run.finished)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_LOOK_S):
-            while not run.has_ended and len(run.finished) == num_finished:
-                await changed.wait()
-                changed.clear()
-    changed.set()  # There may be events that were not sent yet.
 
 
 def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
@@ -220,11 +207,13 @@ def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
     return {
         "verdict": verdict.verdict,
         **figures,
-        "reasons": [_reason(each) for each in verdict.reasons],
+        "reasons": [
+            {
+                "key": f"reason_{reason.code}",
+                "data": {name: str(value) for name, value in reason.data.items()},
+                "is_difference": reason.is_difference,
+            }
+            for reason in verdict.reasons
+        ],
         "difference": difference,
     }
-
-
-def _reason(reason: Reason) -> stage.Json:
-    data = {name: str(value) for name, value in reason.data.items()}
-    return {"key": f"reason_{reason.code}", "data": data, "is_difference": reason.is_difference}

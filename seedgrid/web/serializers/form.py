@@ -1,4 +1,4 @@
-"""The fields of the page: read into a request, and filled in from one. Empty fields stay open."""
+"""The page's fields: read into a request, and filled in from one; empty fields stay unset."""
 
 from base64 import b64decode
 from collections.abc import Callable, Sequence
@@ -19,29 +19,27 @@ from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.storage.starts import read_picture
 
 _ADVISED: Final = ("number", "choice")  # Widgets of settings for which a model has defaults
-NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # So many fields for variations the page has
+NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # The number of the page's fields for variations
 
 
-def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
+def _values_of(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
     """Make a dataclass with an attribute for each field: a bool for a switch, else a text."""
-    texts = [
+    values = [
         (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
     ]
-    return make_dataclass("_Texts", texts, frozen=True, kw_only=True)
+    return make_dataclass("_Values", values, frozen=True, kw_only=True)
 
 
 _PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
-_ON_PAGE: Any = _texts(ON_PAGE)
-_ON_CARD: Any = _texts(_PLACED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
+class FormPayload(_values_of(ON_PAGE)):  # type: ignore[misc] # made at run time
     """The values of the page's fields (`core.fields.ON_PAGE`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
+class RoundPayload(_values_of(_PLACED)):  # type: ignore[misc] # made at run time
     """The settings of a round that starts from the picked picture, and of its placement."""
 
     # The variations to append to its prompt
@@ -60,7 +58,7 @@ def read_request(payload: FormPayload) -> Request:
     return Request(**settings)
 
 
-def read_what_can_be(payload: FormPayload) -> Request:
+def read_valid(payload: FormPayload) -> Request:
     """Read the fields of the recipe that are valid; the others stay open."""
     settings: dict[str, Any] = {"prompt": ""}
     for row in ON_PAGE:
@@ -89,7 +87,7 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(
     payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the prompts to paint, each once; `opened` replaces lists that prompts name."""
+    """Return the prompts to paint, each once; `opened` replaces the word lists that they name."""
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
     lines = opened([payload.prompt, *more])
     prompts = tuple(dict.fromkeys(each for line in lines for each in alternatives(line)))

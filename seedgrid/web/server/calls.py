@@ -1,4 +1,4 @@
-"""What a request carries: bounded before it is read, and checked before the framework sees it.
+"""Requests' bodies: bounded before they are read, and checked before the framework reads them.
 
 A file in a program's call is one that was uploaded here, so no address is ever fetched for a
 caller. The minimum speed of a body is the proxy's task (docs/operations.md).
@@ -38,8 +38,8 @@ _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
 _MAX_DEPTH: Final = 32
 _ADVICE: Final = "/gradio_api/info says what each endpoint takes"
 _NO_ADDRESS: Final = (
-    "a file is one that was uploaded to /gradio_api/upload within the hour; none is fetched from an"
-    " address"
+    "a file is one that was uploaded to /gradio_api/upload within the hour;"
+    " none is fetched from an address"
 )
 
 logger = logging.getLogger(__name__)
@@ -73,12 +73,11 @@ class BoundedBody:
             return PlainTextResponse("say how long the request is", status_code=411)
         if path.startswith(MODEL_FILES):
             return None
-        is_upload = path.rstrip("/") in _UPLOADS
+        is_upload, together = path.rstrip("/") in _UPLOADS, self._bounds.together
         limit = self._bounds.request if is_upload else MAX_BODY_BYTES
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        together = self._bounds.together
         if is_upload and together is not None and lying(self._folder) + length > together:
             text = "there is no room for uploads at the moment: try again in some minutes"
             return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})

@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from functools import lru_cache, partial
 from pathlib import Path
@@ -41,7 +41,6 @@ from seedgrid.web.texts import choose_language
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
-_ALL_OF: Final = "*"
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _QUALITY: Final = 80
@@ -111,16 +110,15 @@ def file_routes(answers: Answers) -> APIRouter:
         files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
         """Take dropped files: a form with the page state and the files."""
-        kept = {**_read_state(state), "visitor": who.visitor}
+        kept = {**_read_state(state), "visitor": who.visitor, "address": who.address}
         limit = answers.file_work.bounds.dropped
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
-            names = [
-                await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
-            ]
+            names = await to_thread.run_sync(
+                lambda: [_keep(folder, file, number) for number, file in enumerate(files)]
+            )
             update = await answers.file_work.do(
-                who.address,
-                lambda: answers.library.on_drop(names, kept, limit, who.address),
+                who.address, lambda: answers.library.on_drop(names, kept, limit)
             )
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
@@ -226,10 +224,10 @@ async def _answered(
     with ExitStack() as kept:
         try:
             kept.enter_context(file_work.place(who.address))
-            found = await file_work.run(lambda: _bounded(find(), file_work.bounds), who.address)
-            if not found:
+            entries = await file_work.run(lambda: _bounded(find(), file_work.bounds), who.address)
+            if not entries:
                 return PlainTextResponse("there is nothing to download", status_code=404)
-            answer = await file_work.run(lambda: make(found, kept), who.address)
+            answer = await file_work.run(lambda: make(entries, kept), who.address)
         except LibraryError:  # The server answers its code: its sentence may name a folder.
             raise
         except SeedGridError as error:
@@ -256,7 +254,7 @@ def _selected(library: Library, named: Sequence[str]) -> Sequence[Entry]:
     found: dict[str, Entry] = {}
     works_read: set[str] = set()
     for name in dict.fromkeys(named):
-        picture_id, is_work = name.rstrip(_ALL_OF), name.endswith(_ALL_OF)
+        picture_id, is_work = name.rstrip("*"), name.endswith("*")
         known = found.get(picture_id)
         if known is not None and (known.lineage.work_id in works_read or not is_work):
             continue  # Many names of one large work must not read it again and again.
@@ -290,19 +288,16 @@ def _archive(
     """Answer with the pictures' files; the first piece is made before the answer begins."""
     pieces = packed_pictures(entries)
     first = next(pieces)
+
+    async def body() -> AsyncIterator[bytes]:
+        piece: bytes | None = first
+        while piece is not None:
+            yield piece
+            piece = await file_work.run(lambda: next(pieces, None))
+
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
     headers = HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
-    body = _one_by_one(first, pieces, file_work)
-    return Streaming(body, media_type="application/zip", headers=headers)
-
-
-async def _one_by_one(
-    first: bytes, pieces: Iterator[bytes], file_work: FileWork
-) -> AsyncIterator[bytes]:
-    piece: bytes | None = first
-    while piece is not None:
-        yield piece
-        piece = await file_work.run(lambda: next(pieces, None))
+    return Streaming(body(), media_type="application/zip", headers=headers)
 
 
 def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Response:

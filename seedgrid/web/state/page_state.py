@@ -67,19 +67,14 @@ Asks = Annotated[Who, Depends(who)]  # A parameter of a route: the sender
 
 
 async def _state(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] = {}) -> object:  # noqa: B006 (never changed)
-    return {**state, "visitor": asks.visitor}
-
-
-async def _address(asks: Asks) -> str:
-    return asks.address
+    return {**state, "visitor": asks.visitor, "address": asks.address}
 
 
 async def _language(asks: Asks) -> str:
     return asks.language
 
 
-Kept = Annotated[object, Depends(_state)]  # The sent page state, with its sender as visitor
-Address = Annotated[str, Depends(_address)]
+Kept = Annotated[object, Depends(_state)]  # The sent page state, with its sender
 Language = Annotated[str, Depends(_language)]
 Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
 
@@ -131,11 +126,13 @@ def _lend_to(request: Request) -> None:
 class PageState(Value):
     """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
-    `visitor` names this browser to the queue. `epoch` grows with every update; the browser shows
-    the greatest, so late news overwrites nothing newer.
+    `visitor` names this browser to the queue; it and `address` are the server's own knowledge.
+    `epoch` grows with every update; the browser shows the greatest, so that a late answer
+    overwrites nothing newer.
     """
 
     visitor: PictureId
+    address: str = ""
     work: PictureId | None = None
     round: PictureId | None = None
     picked: PictureId | None = None
@@ -148,7 +145,7 @@ class PageState(Value):
 
     def to_browser(self) -> dict[str, Any]:
         """Return it as the browser keeps it: without the visitor, whom a cookie names."""
-        return self.model_dump(mode="json", exclude={"visitor"})
+        return self.model_dump(mode="json", exclude={"visitor", "address"})
 
 
 _guard = threading.Lock()
@@ -167,11 +164,11 @@ def next_epoch(epoch: int = 0) -> int:
 
 def read_page_state(kept: object) -> PageState:
     """Read the state that a browser sends; a new visitor's where it cannot be read."""
-    visitor = {"visitor": new_id()}
+    visitor, sent = new_id(), kept if isinstance(kept, dict) else {}
     try:
-        return PageState.model_validate(visitor | kept if isinstance(kept, dict) else visitor)
+        return PageState.model_validate({"visitor": visitor} | sent)
     except ValidationError:
-        return PageState.model_validate(visitor)
+        return PageState(visitor=visitor, address=sent.get("address", ""))
 
 
 @dataclass(frozen=True, kw_only=True)

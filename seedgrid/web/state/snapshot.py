@@ -34,14 +34,14 @@ class Snapshots:
         self._libraries = libraries
         self.lock = LockBadge(studio)
 
-    def of(self, state: PageState, address: str = "") -> Snapshot:
-        """Return the page at a state, for a visitor at a network address."""
-        library = self._libraries.of(state.visitor, address)
+    def of(self, state: PageState) -> Snapshot:
+        """Return the page at a state."""
+        library = self._libraries.of(state.visitor, state.address)
         return Snapshot(state, self._studio, library, self.lock)
 
-    def look(self, kept: object, address: str = "") -> Snapshot:
+    def look(self, kept: object) -> Snapshot:
         """Return the page at the state that a browser sends."""
-        return self.of(read_page_state(kept), address)
+        return self.of(read_page_state(kept))
 
 
 class Snapshot:

@@ -104,7 +104,7 @@ def opening_cells(studio: Studio) -> list[dict[str, Any]]:
 
 
 def opening_size() -> tuple[int, int]:
-    """Return the width and height of the pictures, in pixels."""
+    """Return the width and height of the opening pictures, in pixels."""
     first = _records()[0].recipe
     return first.width, first.height
 
