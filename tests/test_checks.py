@@ -19,7 +19,7 @@ from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.web.server.routes import make_answers
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.studio_view import LockBadge
 
 pytestmark = pytest.mark.usefixtures("forgetful")
@@ -45,7 +45,7 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
     """What the Verify button answers, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
-        handlers = make_answers(studio).handlers
+        handlers = Answers(studio).handlers
         return [news.verdict async for news in handlers.on_verify(picture_id, kept)]
 
     return asyncio.run(collect())

@@ -26,7 +26,7 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.serializers.stage import status_of
-from seedgrid.web.server.routes import Answers, make_answers
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.page_state import PageUpdate
 
 SOON_S = 120.0
@@ -300,7 +300,7 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
             group.cancel_scope.cancel()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        anyio.run(hang_up, make_answers(studio))
+        anyio.run(hang_up, Answers(studio))
         assert studio.engine.load.num_waiting == 0
 
 
@@ -328,5 +328,5 @@ def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) ->
             backend.may_go.set()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        anyio.run(ask, make_answers(studio))
+        anyio.run(ask, Answers(studio))
     assert heard == {1: "live_shown", 2: "live_paused_queue", 3: "live_shown"}

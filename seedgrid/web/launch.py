@@ -82,9 +82,9 @@ with large_import(), _without_stubs():
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.server.app import Site, make_server
-    from seedgrid.web.server.calls import LYING_S, UploadBounds, every_minute, lying
+    from seedgrid.web.server.calls import LYING_S, every_minute, lying
     from seedgrid.web.server.page import MAX_FILE_MB
-    from seedgrid.web.server.routes import Answers, make_answers
+    from seedgrid.web.server.routes import Answers
     from seedgrid.web.server.waiting import FileWorkBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -126,7 +126,7 @@ def main(
     if is_public():
         answers = _public_answers(model, painter)
     else:
-        answers = make_answers(_make_studio(model, library, painter))
+        answers = Answers(_make_studio(model, library, painter))
     with answers.studio as studio:
         server = make_server(answers, site)
         free = find_port(host, port)
@@ -255,7 +255,7 @@ def _public_answers(model: str | None, painter: Backend | ManyPainters) -> Answe
         download_bytes=megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
         dropped=count("SEEDGRID_MAX_DROPPED"),
     )
-    return make_answers(studio, libraries, bounds)
+    return Answers(studio, libraries, bounds)
 
 
 def _painter(installed: Backend, cluster: str | None = None) -> Backend | ManyPainters:
@@ -304,7 +304,4 @@ def _make_site(host: str | None = None, language: str | None = None) -> Site:
     uploads = Path(os.environ["GRADIO_TEMP_DIR"])
     uploads.mkdir(parents=True, exist_ok=True)
     every_minute(partial(lying, uploads, LYING_S))
-    bounds = UploadBounds(
-        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"), together=megabytes("SEEDGRID_MAX_UPLOADS_MB")
-    )
-    return Site(uploads=uploads, bounds=bounds, language=language, host=host)
+    return Site(uploads=uploads, language=language, host=host)

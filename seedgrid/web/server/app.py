@@ -9,7 +9,7 @@ name 400. The page runs its own modules from this server; no other answer may ru
 import ipaddress
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import seedgrid
 from seedgrid.core.errors import SeedGridError, as_ours
-from seedgrid.core.variables import is_zero_gpu, named_hosts
+from seedgrid.core.variables import is_zero_gpu, megabytes, named_hosts
 from seedgrid.studio import Studio
 from seedgrid.web.api import PARAMETERS, publish
 from seedgrid.web.server.calls import (
@@ -34,17 +34,15 @@ from seedgrid.web.server.calls import (
     BoundedBody,
     ProgramCalls,
     Unexpected,
-    UploadBounds,
     lies_in,
     refuse_call,
     route_path,
 )
 from seedgrid.web.server.files import export_routes, file_routes
 from seedgrid.web.server.models import model_routes
-from seedgrid.web.server.page import UNCACHED, document, file_answer
+from seedgrid.web.server.page import UNCACHED, choose_language, document, file_answer
 from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
 from seedgrid.web.state.page_state import welcome
-from seedgrid.web.texts import choose_language
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
@@ -67,7 +65,6 @@ class Site:
     """How the page is served."""
 
     uploads: Path  # The folder of programs' uploads, and of copies for them
-    bounds: UploadBounds = field(default_factory=UploadBounds)  # Of uploads
     language: str | None = None  # The page's language; None leaves it to the browser
     host: str | None = None  # The name under which it listens; None on a Space, behind a proxy
 
@@ -101,7 +98,12 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         openapi_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(BoundedBody, folder=site.uploads, bounds=site.bounds),
+            Middleware(
+                BoundedBody,
+                folder=site.uploads,
+                upload=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
+                together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+            ),
             Middleware(ProgramCalls, files=site.uploads, parameters=PARAMETERS),
         ],
         exception_handlers={

@@ -12,7 +12,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,21 +44,19 @@ _NO_ADDRESS: Final = (
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class UploadBounds:
-    """In bytes, of one upload request and of all uploads together; None is no bound."""
-
-    request: float | None = None
-    together: float | None = None
-
-
 class BoundedBody:
-    """Bounds a body before it is read; uploads are kept in `folder`."""
+    """Bounds a body before it is read; uploads are kept in `folder`.
 
-    def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
+    `upload` bounds the bytes of an upload request, `together` of all uploads; None is no bound.
+    """
+
+    def __init__(
+        self, app: ASGIApp, folder: Path, upload: float | None, together: float | None
+    ) -> None:
         self._app = app
         self._folder = folder
-        self._bounds = bounds
+        self._upload = upload
+        self._together = together
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
@@ -73,8 +70,8 @@ class BoundedBody:
             return PlainTextResponse("say how long the request is", status_code=411)
         if path.startswith(MODEL_FILES):
             return None
-        is_upload, together = path.rstrip("/") in _UPLOADS, self._bounds.together
-        limit = self._bounds.request if is_upload else MAX_BODY_BYTES
+        is_upload, together = path.rstrip("/") in _UPLOADS, self._together
+        limit = self._upload if is_upload else MAX_BODY_BYTES
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)

@@ -32,12 +32,11 @@ from seedgrid.storage.files import size_of
 from seedgrid.storage.unpacking import unpacked
 from seedgrid.studio import check_starts
 from seedgrid.web.serializers import stage
-from seedgrid.web.server.page import FOREVER, HARMLESS, UNCACHED, json_answer
+from seedgrid.web.server.page import FOREVER, HARMLESS, UNCACHED, choose_language, json_answer
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch
 from seedgrid.web.state.studio_view import opening_files
-from seedgrid.web.texts import choose_language
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000

@@ -24,10 +24,9 @@ from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
-from seedgrid.web.server.page import json_answer
+from seedgrid.web.server.page import choose_language, json_answer, say, sentence
 from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.state.page_state import Asks, Who, is_this_machine
-from seedgrid.web.texts import choose_language, say, sentence
 
 Json = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""The page: one HTML document for each language from `assets/page.html`, its files, its answers.
+"""The page: its texts, a document for each language from `assets/page.html`, and its files.
 
 Addresses of scripts and styles contain a digest of all of them, so browsers cache them for good.
 """
@@ -15,13 +15,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import IN_LINKS, ON_PAGE, field
 from seedgrid.core.prompts import GUIDE_PROMPT
 from seedgrid.core.variables import is_zero_gpu
-from seedgrid.locales import locales
+from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import assets_folder
-from seedgrid.web.texts import page_texts, words_of
 
 # For addresses with a digest or a random id
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -42,6 +42,52 @@ _PRELOADED: Final = (  # Modules of every page, preloaded with `page.js`
     *("base", "server", "place", "stage", "rail", "card"),
     *("variations", "words", "complete", "form", "live"),
 )
+
+
+def say(key: str, language: str, **data: object) -> str:
+    """Return a text in a language, filled in; an empty one where there is no such key."""
+    text = page_texts(language).get(key, "")
+    return text.format(**data) if data else text
+
+
+def sentence(error: SeedGridError, language: str) -> str:
+    """Return the sentence of an error in a language."""
+    return page_texts(language)[f"error_{error.code}"].format(**error.data)
+
+
+@cache
+def page_texts(language: str) -> dict[str, str]:
+    """Return every text, error and reason by key; in English where it is not translated."""
+    texts: dict[str, str] = {}
+    for locale in (english(), locales()[language]):
+        texts |= {**locale.words, **locale.later}
+        texts |= {f"error_{code}": each for code, each in locale.errors.items()}
+        texts |= {f"reason_{code}": each for code, each in locale.reasons.items()}
+    return texts
+
+
+def _words_of(language: str) -> dict[str, str]:
+    """Return the words of the page's document, and what each field does as `NAME_about`."""
+    locale = locales()[language]
+    words = {**english().words, **locale.words}
+    space = "" if locale.tag.startswith("zh") else " "
+    about = {
+        f"{row.name}_about": space.join(
+            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
+        )
+        for row in ON_PAGE
+    }
+    return words | about
+
+
+def choose_language(*wishes: str | None) -> str:
+    """Return the first known language among tags or `Accept-Language` headers, or English."""
+    for wish in wishes:
+        for tag in (wish or "").split(","):
+            name = tag.strip().lower().replace("_", "-").split(";")[0].split("-")[0]
+            if name in locales():
+                return name
+    return ENGLISH
 
 
 @cache
@@ -122,7 +168,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
     }
     html: str = _template().render(
         tag=locale.tag,
-        t=words_of(language),
+        t=_words_of(language),
         config=json.dumps(config, ensure_ascii=False).replace("<", "\\u003c"),
         folder=folder,
         modules=_PRELOADED,

@@ -1,4 +1,4 @@
-"""make_answers: the page's actions for a studio; page_routes: a POST route for each action.
+"""Answers: the page's actions for a studio; page_routes: a POST route for each action.
 
 FastAPI checks the arguments by the action's signature. An action that yields updates is answered
 with a stream of events.
@@ -8,7 +8,6 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -31,32 +30,21 @@ _STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"
 _HEARTBEAT: Final = ": still here\n\n"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Answers:
-    """The page's actions, and what its other routes need."""
+    """The page's actions for a studio, and what its other routes need. Nothing is loaded yet."""
 
-    studio: Studio
-    libraries: Libraries
-    file_work: FileWork
-    handlers: Handlers
-    library: LibraryActions
-
-
-def make_answers(
-    studio: Studio,
-    libraries: Libraries | None = None,
-    bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
-) -> Answers:
-    """Put together the page's actions. Nothing runs or loads yet."""
-    libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
-    snapshots = Snapshots(studio, libraries)
-    return Answers(
-        studio=studio,
-        libraries=libraries,
-        file_work=file_work,
-        handlers=Handlers(studio, snapshots, file_work),
-        library=LibraryActions(studio, snapshots),
-    )
+    def __init__(
+        self,
+        studio: Studio,
+        libraries: Libraries | None = None,
+        bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
+    ) -> None:
+        self.studio = studio
+        self.libraries = libraries or OneLibrary(studio)
+        self.file_work = FileWork(bounds)
+        snapshots = Snapshots(studio, self.libraries)
+        self.handlers = Handlers(studio, snapshots, self.file_work)
+        self.library = LibraryActions(studio, snapshots)
 
 
 def starting_suffixes(studio: Studio) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from seedgrid.core.recipe import Value
 from seedgrid.core.variables import is_public, is_zero_gpu
 from seedgrid.locales import ENGLISH
 from seedgrid.web.serializers.stage import Json, complain
-from seedgrid.web.texts import choose_language
+from seedgrid.web.server.page import choose_language
 
 COOKIE: Final = "seedgrid-visitor"
 _HEADER: Final = "x-seedgrid-visitor"

@@ -21,7 +21,7 @@ from seedgrid.formats import png
 from seedgrid.storage.files import assets_folder
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import stage
-from seedgrid.web.texts import say
+from seedgrid.web.server.page import say
 
 logger = logging.getLogger(__name__)
 
