@@ -20,7 +20,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.server.routes import Answers
-from seedgrid.web.state.studio_view import LockBadge
+from seedgrid.web.state.snapshot import LockBadge
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 ME = {"visitor": "0" * 32}

@@ -29,9 +29,9 @@ from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.form import write_fields
+from seedgrid.web.serializers.stage import opening_files
 from seedgrid.web.state.page_state import Id, Kept, PageUpdate, next_epoch, reports_errors
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
-from seedgrid.web.state.studio_view import opening_files
 
 PAGE_SIZE: Final = 60
 MAX_TAGS_SHOWN: Final = 200

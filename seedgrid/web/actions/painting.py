@@ -17,7 +17,6 @@ from seedgrid.core.events import Finished, Loading, Missed, Noise, Started
 from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
-from seedgrid.locales import ENGLISH
 from seedgrid.models.shelf import UPSCALERS
 from seedgrid.studio import RunOptions
 from seedgrid.web.actions.streams import Streams
@@ -25,6 +24,7 @@ from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.form import (
     FormPayload,
     RoundPayload,
+    offered,
     read_placement,
     read_prompts,
     read_region,
@@ -38,13 +38,11 @@ from seedgrid.web.state.page_state import (
     Asks,
     Id,
     Kept,
-    Language,
     PageUpdate,
     read_page_state,
     reports_errors,
 )
 from seedgrid.web.state.snapshot import Snapshot
-from seedgrid.web.state.studio_view import offered
 
 Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each answer repeats it
 
@@ -75,7 +73,7 @@ class Handlers(Streams):
         """
         snapshot = self._snapshots.of(read_page_state(kept).move())
         shown = self._arrived(snapshot, place, link, is_start=start)
-        options = self.on_offer(language=who.language).offer if offer else None
+        options = self.on_offer(who=who).offer if offer else None
         return replace(shown, offer=options, keyed=not who.has_cookie)
 
     def _arrived(
@@ -203,14 +201,12 @@ class Handlers(Streams):
             kept, lambda snapshot: snapshot.library.set_favourite(picture_id or "", favourite)
         )
 
-    def advise(
-        self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
-    ) -> PageUpdate:
+    def advise(self, fields: FormPayload, around: RoundPayload, who: Asks = NOBODY) -> PageUpdate:
         """Return notices at the fields, and how long four such pictures take, for Live."""
         request = read_valid(fields)
         one = replace(request, prompt="a picture", seeds=(0,))  # The words do not change the time.
         try:
-            advice = self._studio.advise(request, suffixes=around.vary, language=language)
+            advice = self._studio.advise(request, suffixes=around.vary, language=who.language)
             took_s = self._studio.took_s(one, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
@@ -221,10 +217,10 @@ class Handlers(Streams):
     def on_offer(
         self,
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
-        language: Language = ENGLISH,
+        who: Asks = NOBODY,
     ) -> PageUpdate:
         """Return the options of the settings with a model."""
-        return PageUpdate(offer=offered(self._studio, model, language))
+        return PageUpdate(offer=offered(self._studio, model, who.language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
         """Put a picture into the card, or show the error, which a run's next status may replace."""

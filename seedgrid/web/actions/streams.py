@@ -56,11 +56,12 @@ class Streams:
             yield PageUpdate(status=stage.complain(state.epoch, error))
 
     async def _follow_run(self, state: PageState, run: Run) -> AsyncGenerator[PageUpdate, None]:
-        listener, has_ended = _Listener(self._snapshots, state, run), False
+        listener, since = _Listener(self._snapshots, state, run), 0
+        has_ended = is_queued = False
         with changes_of(run) as changed:
             while not has_ended:
                 warmth = self._studio.engine.warmth
-                is_loading = listener.is_queued and warmth.state == "loading"
+                is_loading = is_queued and warmth.state == "loading"
                 try:
                     await asyncio.wait_for(changed.wait(), _POLL_S if is_loading else _IDLE_S)
                 except TimeoutError:
@@ -69,9 +70,10 @@ class Streams:
                     continue
                 changed.clear()
                 has_ended = run.has_ended
-                events = listener.new_events()
+                events, since = run.next_events(since)
                 if not events:
                     continue
+                is_queued = isinstance(events[-1], Queued)
                 yield await to_thread.run_sync(listener.after, events)
                 if all(isinstance(event, Step) for event in events):
                     await asyncio.sleep(_PREVIEW_S)
@@ -152,16 +154,8 @@ class _Listener:
         self._state = state
         self._run = run
         self._steps: dict[int, stage.Json] = {}
-        self._since = 0
         self._snapshot: Snapshot | None = None
         self._rail: stage.Json | None = None
-        self.is_queued = False
-
-    def new_events(self) -> Sequence[Event]:
-        events, self._since = self._run.next_events(self._since)
-        if events:
-            self.is_queued = isinstance(events[-1], Queued)
-        return events
 
     def after(self, events: Sequence[Event]) -> PageUpdate:
         """Return the update after events; where the library fails, from the run alone."""

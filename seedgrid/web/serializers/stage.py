@@ -1,8 +1,10 @@
-"""The stage and the status line as JSON: pure functions of entries and events; text stays data."""
+"""The stage, with the opening pictures, and the status line as JSON; texts stay keys and data."""
 
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from PIL import Image
@@ -26,6 +28,9 @@ from seedgrid.core.events import (
 from seedgrid.core.picture import Entry, Lineage, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Run
+from seedgrid.formats import png
+from seedgrid.storage.files import assets_folder
+from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 
 Json = pictures.Json
@@ -33,6 +38,46 @@ Json = pictures.Json
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
 _SHOWN_BEFORE: Final = advice.CODES | {"final_tiles"}  # Shown before the run ended
+
+
+def opening_files() -> tuple[Path, ...]:
+    """Return the files of the opening pictures, in the order of the page."""
+    return tuple(sorted((assets_folder() / "opening").glob("*.png")))
+
+
+def opening_cells(studio: Studio) -> list[Json]:
+    """Return the opening pictures, if the model is bundled; a click takes them into the library."""
+    records = _records()
+    try:
+        model = studio.card().ref
+    except SeedGridError:  # Generate says what is wrong with the model.
+        return []
+    if not records or any(record.recipe.model != model for record in records):
+        return []
+    return [
+        {
+            "state": "empty",
+            "seed": record.recipe.seed,
+            "prompt": record.recipe.prompt,
+            "words": record.recipe.prompt,
+            "example": number,
+        }
+        for number, record in enumerate(records, 1)
+    ]
+
+
+def opening_size() -> tuple[int, int]:
+    """Return the width and height of the opening pictures, in pixels."""
+    first = _records()[0].recipe
+    return first.width, first.height
+
+
+@cache
+def _records() -> tuple[png.PngRecord, ...]:
+    try:
+        return tuple(png.read(path) for path in opening_files())
+    except SeedGridError:  # The page opens without a damaged asset too.
+        return ()
 
 
 def stage_before_any(

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -32,11 +32,11 @@ from seedgrid.storage.files import size_of
 from seedgrid.storage.unpacking import unpacked
 from seedgrid.studio import check_starts
 from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.stage import opening_files
 from seedgrid.web.server.page import FOREVER, HARMLESS, UNCACHED, choose_language, json_answer
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch
-from seedgrid.web.state.studio_view import opening_files
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
@@ -109,7 +109,9 @@ def file_routes(answers: Answers) -> APIRouter:
         files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
         """Take dropped files: a form with the page state and the files."""
-        kept = {**_read_state(state), "visitor": who.visitor, "address": who.address}
+        kept: dict[str, Any] = {"visitor": who.visitor, "address": who.address}
+        with suppress(TypeError, ValueError, RecursionError):  # It is no JSON, or no object.
+            kept = {**json.loads(state), **kept}
         limit = answers.file_work.bounds.dropped
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
@@ -126,15 +128,6 @@ def file_routes(answers: Answers) -> APIRouter:
         return json_answer(update.parts())
 
     return router
-
-
-def _read_state(text: str) -> dict[str, Any]:
-    """Read the page state that a browser sends; an empty one where it is no object."""
-    try:
-        state = json.loads(text)
-    except (ValueError, RecursionError):
-        state = None
-    return state if isinstance(state, dict) else {}
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:

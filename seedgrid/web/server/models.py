@@ -3,6 +3,7 @@
 Only this machine may change models; on a public page strangers may download what its owner lists.
 """
 
+import ipaddress
 import re
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
 from seedgrid.web.server.page import choose_language, json_answer, say, sentence
 from seedgrid.web.server.waiting import FileWork
-from seedgrid.web.state.page_state import Asks, Who, is_this_machine
+from seedgrid.web.state.page_state import Asks, Who
 
 Json = dict[str, Any]
 
@@ -89,8 +90,11 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
 
 def _may_change(who: Who) -> bool:
-    """Tell whether a request comes from this machine: others leave its disk alone."""
-    return not is_public() and is_this_machine(who.host)
+    """Tell whether a request comes from this machine: others may not write to its disk."""
+    try:
+        return not is_public() and ipaddress.ip_address(who.host).is_loopback
+    except ValueError:
+        return False
 
 
 def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:

@@ -70,12 +70,7 @@ async def _state(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] 
     return {**state, "visitor": asks.visitor, "address": asks.address}
 
 
-async def _language(asks: Asks) -> str:
-    return asks.language
-
-
 Kept = Annotated[object, Depends(_state)]  # The sent page state, with its sender
-Language = Annotated[str, Depends(_language)]
 Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
 
 
@@ -94,14 +89,6 @@ def welcome(request: Request, answer: Response) -> None:
     )
     if is_framed:  # Without it browsers that partition cookies drop it in a frame.
         answer.headers["set-cookie"] += "; Partitioned"
-
-
-def is_this_machine(address: str) -> bool:
-    """Tell whether an address is this machine's own."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def network_of(address: str | None) -> str:

@@ -5,25 +5,82 @@ update = Snapshots(studio, libraries).of(page_state).show()
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import InputError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
+from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import stage as stages
-from seedgrid.web.serializers.form import fields_of
+from seedgrid.web.serializers.form import answers_of, fields_of
 from seedgrid.web.serializers.pictures import Round, living, path_to, rounds_of
 from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
-from seedgrid.web.state.studio_view import LockBadge, answers_of, opening_cells, opening_size
 from seedgrid.web.state.visitor_libraries import Libraries
+
+logger = logging.getLogger(__name__)
+
+
+class LockBadge:
+    """What the page says about the lock, and when the probe runs. Safe from any thread."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._guard = threading.Lock()
+        self._probing: Future[ProbeReport | None] | None = None
+
+    def of(self, entry: Entry) -> stages.Json:
+        """Return the sentence on what was tested of the lock for this picture, here, and when."""
+        if entry.recipe.is_portable:  # Independent of the batch by definition.
+            return {"key": "lock_portable", "data": {}}
+        if entry.recipe.upscaler is not None:
+            return {"key": "lock_alone", "data": {}}
+        report = recall_report(entry.recipe, entry.passport)
+        if report is None:
+            key = "lock_untested_mps" if entry.passport.device == "mps" else "lock_untested"
+            return {"key": key, "data": {"asked": entry.recipe.lock_width}}
+        if report.holds:
+            key = "lock_tested" if report.asked_width > 1 else "lock_repeats"
+        else:
+            key = "lock_fails" if report.tested_width else "lock_never"
+        data = {
+            "width": report.tested_width,
+            "asked": report.asked_width,
+            "steps": report.num_inference_steps,
+            "date": report.tested_at[:10],
+        }
+        return {"key": key, "data": data}
+
+    def consider(self, run: Run) -> None:
+        """Probe the settings of a finished run, unless they were probed before."""
+        entry = next(iter(run.finished.values()), None)
+        if run.state != "done" or entry is None:
+            return
+        recipe = entry.recipe
+        needs_none = recipe.is_portable or recipe.upscaler is not None
+        if needs_none or recall_report(recipe, entry.passport) is not None:
+            return
+        # One at a time; a closing engine refuses it.
+        with self._guard, suppress(SeedGridError):
+            if self._probing is None or self._probing.done():
+                self._probing = self._studio.verifier.probe(recipe, run.placement)
+                self._probing.add_done_callback(_note_failure)
+
+
+def _note_failure(probing: Future[ProbeReport | None]) -> None:
+    error = None if probing.cancelled() else probing.exception()
+    if error is not None and not isinstance(error, RunCancelled):
+        logger.warning("the lock could not be probed: %s", error)
 
 
 class Snapshots:
@@ -172,8 +229,8 @@ class Snapshot:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = self.run is not None and not self.run.has_ended
         if self.round is None:
-            examples = [] if busy or state.work else opening_cells(self._studio)
-            size = opening_size() if examples else (1, 1)
+            examples = [] if busy or state.work else stages.opening_cells(self._studio)
+            size = stages.opening_size() if examples else (1, 1)
             return stages.stage_before_any(state.epoch, examples, size, busy=busy)
         entries = self.round.entries
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
