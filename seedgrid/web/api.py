@@ -103,12 +103,11 @@ class Api:
             for suffix in suffixes:
                 _check_kind("vary", suffix, str)
             check_count(len(suffixes), field="vary")
-            options = self._options(request)
-            parent = options["library"].get(picture_id)
             _check_kind("hold", hold, float, int, type(None))
             _check_kind("feather", feather, int, type(None))
+            options = self._options(request)
             return self._studio.start_refine(
-                parent,
+                options["library"].get(picture_id),
                 suffixes or GUIDE_SUFFIXES,
                 hold=None if hold is None else float(hold),
                 only=mask,
@@ -157,7 +156,14 @@ class Api:
         path = self._uploaded(picture)
         with _errors_of_gradio():
             address = self._options(request)["address"]
-            return await self._file_work.do(address, lambda: file_record(path))
+            record = await self._file_work.do(address, lambda: png.read(path))
+        return {
+            "recipe_id": record.recipe.id,
+            "recipe": record.recipe.model_dump(mode="json"),
+            "passport": record.passport.model_dump(mode="json"),
+            "lineage": record.lineage.model_dump(mode="json"),
+            "pixels_sha256": record.pixels_sha256,
+        }
 
     def _options(self, request: gr.Request | None) -> RunOptions:
         """Return the options of a caller's run: owner, address and library."""
@@ -315,16 +321,4 @@ def picture_record(entry: Entry, run: Run) -> dict[str, Any]:
         "pixels_sha256": entry.pixels_sha256,
         "recipe": entry.recipe.model_dump(mode="json"),
         "notices": [str(notice) for notice in (*run.notices, *missed)],
-    }
-
-
-def file_record(path: Path) -> dict[str, Any]:
-    """Return what a PNG file says of itself, as plain data."""
-    record = png.read(path)
-    return {
-        "recipe_id": record.recipe.id,
-        "recipe": record.recipe.model_dump(mode="json"),
-        "passport": record.passport.model_dump(mode="json"),
-        "lineage": record.lineage.model_dump(mode="json"),
-        "pixels_sha256": record.pixels_sha256,
     }

@@ -82,7 +82,7 @@ with large_import(), _without_stubs():
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.server.app import Site, make_server
-    from seedgrid.web.server.calls import LYING_S, every_minute, lying
+    from seedgrid.web.server.calls import KEPT_S, every_minute, tidy
     from seedgrid.web.server.page import MAX_FILE_MB
     from seedgrid.web.server.routes import Answers
     from seedgrid.web.server.waiting import FileWorkBounds
@@ -247,7 +247,7 @@ def _public_answers(model: str | None, painter: Backend | ManyPainters) -> Answe
         max_visitors=count("SEEDGRID_MAX_VISITORS"),
         max_bytes=megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
-    every_minute(libraries.forget_who_is_away)
+    every_minute(libraries.delete_unused)
     bounds = FileWorkBounds(
         address=count("SEEDGRID_MAX_FILES_PER_ADDRESS"),
         together=_FILE_WORK_TOGETHER,
@@ -303,5 +303,5 @@ def _make_site(host: str | None = None, language: str | None = None) -> Site:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     uploads = Path(os.environ["GRADIO_TEMP_DIR"])
     uploads.mkdir(parents=True, exist_ok=True)
-    every_minute(partial(lying, uploads, LYING_S))
+    every_minute(partial(tidy, uploads, KEPT_S))
     return Site(uploads=uploads, language=language, host=host)

@@ -66,12 +66,6 @@ def opening_cells(studio: Studio) -> list[Json]:
     ]
 
 
-def opening_size() -> tuple[int, int]:
-    """Return the width and height of the opening pictures, in pixels."""
-    first = _records()[0].recipe
-    return first.width, first.height
-
-
 @cache
 def _records() -> tuple[png.PngRecord, ...]:
     try:
@@ -80,11 +74,12 @@ def _records() -> tuple[png.PngRecord, ...]:
         return ()
 
 
-def stage_before_any(
-    epoch: int, examples: list[Json], size: tuple[int, int], *, busy: bool
-) -> Json:
-    """The stage before the first grid: with the opening pictures, or four empty cells."""
-    cells = examples or [{"state": "empty", "seed": seed} for seed in range(4)]
+def stage_before_any(epoch: int, studio: Studio | None, *, busy: bool) -> Json:
+    """The stage before the first grid: a studio's opening pictures, or four empty cells."""
+    cells, size = opening_cells(studio) if studio else [], (1, 1)
+    if cells:
+        size = (_records()[0].recipe.width, _records()[0].recipe.height)
+    cells = cells or [{"state": "empty", "seed": seed} for seed in range(4)]
     return {"epoch": epoch, "cells": cells, "size": size, "picked": None, "busy": busy}
 
 
@@ -110,7 +105,8 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
         if cell in run.missed:
             waiting = "missed"
-        cells.append(_asked(recipe, lineage, waiting) | steps.get(cell, {}))
+        waiting_cell = pictures.cell(recipe, lineage, waiting) | {"recipe": recipe.id}
+        cells.append(waiting_cell | steps.get(cell, {}))
     return _stage(epoch, cells, made, picked=picked, busy=not run.has_ended)
 
 
@@ -118,7 +114,8 @@ def stage_of_live(epoch: int, run: Run) -> Json:
     """The stage of a live run; a cell without a source keeps its former picture until then."""
     finished, missed = run.finished, run.missed
     cells = [
-        _asked(job.recipe, job.lineage, "missed" if cell in missed else "live")
+        pictures.cell(job.recipe, job.lineage, "missed" if cell in missed else "live")
+        | {"recipe": job.recipe.id}
         | ({"source": _source(finished[cell])} if cell in finished else {})
         for cell, job in enumerate(run.jobs)
     ]
@@ -129,11 +126,6 @@ def stage_of_live(epoch: int, run: Run) -> Json:
 def _source(entry: Entry) -> str:
     """Return the address of a live picture: in the library, or in memory, where it has no file."""
     return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
-
-
-def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """A cell without a finished picture."""
-    return pictures.cell(recipe, lineage, state) | {"recipe": recipe.id}
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:

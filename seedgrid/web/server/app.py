@@ -42,7 +42,7 @@ from seedgrid.web.server.files import export_routes, file_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import UNCACHED, choose_language, document, file_answer
 from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
-from seedgrid.web.state.page_state import welcome
+from seedgrid.web.state.page_state import set_visitor
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
@@ -132,23 +132,18 @@ def _page_route(answers: Answers, site: Site) -> Route:
     headers = UNCACHED | {"Content-Security-Policy": page_policy(site.frames)}
 
     def page(request: Request) -> Response:
-        chosen, accepted = (
-            request.query_params.get("__lang"),
-            request.headers.get("accept-language"),
-        )
+        chosen = request.query_params.get("__lang")
+        accepted = request.headers.get("accept-language")
         language = choose_language(chosen, site.language, accepted)
         answer = document(request, language, starting_suffixes(answers.studio), headers)
-        welcome(request, answer)
+        set_visitor(request, answer)
         return answer
 
     return Route("/", page)
 
 
 def _health_route(studio: Studio) -> Route:
-    """Report whether this process can paint, for supervisors: 503 when its engine is lost.
-
-    {"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
-    """
+    """Report whether this process can paint, for supervisors: 503 when its engine is lost."""
 
     def healthz(_: Request) -> Response:
         load, warmth = studio.engine.load, studio.engine.warmth
@@ -193,7 +188,6 @@ class Guard:
         self._hosts = named_hosts() | {"localhost"} | ({host.lower()} if host else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass an allowed request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -267,7 +261,6 @@ class SecurityHeaders:
         self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and add headers to its answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -25,7 +25,7 @@ from seedgrid.core.text import one_line
 MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictures' ids
 MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
-LYING_S: Final = 3600.0  # Uploads, and copies for programs, are kept for so long
+KEPT_S: Final = 3600.0  # Uploads, and copies for programs, are kept for so long
 _TIDY_S: Final = 60.0
 
 CALLS: Final = re.compile(  # Routes of a program's values: as a list, or by names
@@ -75,7 +75,7 @@ class BoundedBody:
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        if is_upload and together is not None and lying(self._folder) + length > together:
+        if is_upload and together is not None and tidy(self._folder) + length > together:
             text = "there is no room for uploads at the moment: try again in some minutes"
             return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
         return None
@@ -94,7 +94,7 @@ def body_length(headers: Headers) -> int | None:
     return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
-def lying(folder: Path, older_than_s: float | None = None) -> int:
+def tidy(folder: Path, older_than_s: float | None = None) -> int:
     """Return the size of a folder in bytes, after deleting files older than `older_than_s`."""
     total, now_s = 0, time.time()
     for root, _, files in os.walk(folder, topdown=False):
@@ -112,13 +112,13 @@ def lying(folder: Path, older_than_s: float | None = None) -> int:
     return total
 
 
-def every_minute(tidy: Callable[[], object]) -> None:
+def every_minute(task: Callable[[], object]) -> None:
     """Call a function once a minute from now on."""
 
     def repeat() -> None:
         while True:
             time.sleep(_TIDY_S)
-            tidy()
+            task()
 
     threading.Thread(target=repeat, name="seedgrid-tidy", daemon=True).start()
 
@@ -201,7 +201,6 @@ class Unexpected:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
         try:
             await self._app(scope, receive, send)
         except Exception as error:

@@ -1,9 +1,4 @@
-"""Wait for the engine, or for work with files, without holding a thread.
-
-run = await begun(lambda: studio.start_grid(request))
-async for events in followed(run): ...
-claim = await file_work.do(address, lambda: read_claim(path))
-"""
+"""Wait for the engine, or for work with files, without holding a thread."""
 
 import asyncio
 import time

@@ -49,8 +49,11 @@ NOBODY: Final = Who(visitor="", host="", address="", language=ENGLISH)
 
 async def who(request: Request) -> Who:
     """Return the sender of a request."""
-    if is_zero_gpu():
-        _lend_to(request)
+    if is_zero_gpu():  # `spaces` reads in the request's headers for whom a GPU is lent.
+        import gradio as gr
+        from gradio.context import LocalContext
+
+        LocalContext.request.set(gr.Request(request))
     host = request.client.host if request.client else ""
     cookie = request.cookies.get(COOKIE, "")
     named = cookie or request.headers.get(_HEADER, "") or request.query_params.get("by", "")
@@ -74,7 +77,7 @@ Kept = Annotated[object, Depends(_state)]  # The sent page state, with its sende
 Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
 
 
-def welcome(request: Request, answer: Response) -> None:
+def set_visitor(request: Request, answer: Response) -> None:
     """Set a cookie for a new visitor."""
     if _ID.fullmatch(request.cookies.get(COOKIE, "")):
         return
@@ -100,14 +103,6 @@ def network_of(address: str | None) -> str:
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is None:
         return str(ipaddress.ip_network((parsed, 64), strict=False))
     return str(getattr(parsed, "ipv4_mapped", None) or parsed)
-
-
-def _lend_to(request: Request) -> None:
-    """Give `spaces` this request: it reads in its headers for whom a GPU is lent."""
-    import gradio as gr
-    from gradio.context import LocalContext
-
-    LocalContext.request.set(gr.Request(request))
 
 
 class PageState(Value):

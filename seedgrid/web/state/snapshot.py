@@ -1,7 +1,4 @@
-"""Snapshot: a read-only view of one page at one moment, which makes the parts of the page.
-
-update = Snapshots(studio, libraries).of(page_state).show()
-"""
+"""Snapshot: a read-only view of one page at one moment, which makes the parts of the page."""
 
 from __future__ import annotations
 
@@ -229,9 +226,8 @@ class Snapshot:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = self.run is not None and not self.run.has_ended
         if self.round is None:
-            examples = [] if busy or state.work else stages.opening_cells(self._studio)
-            size = stages.opening_size() if examples else (1, 1)
-            return stages.stage_before_any(state.epoch, examples, size, busy=busy)
+            studio = None if busy or state.work else self._studio
+            return stages.stage_before_any(state.epoch, studio, busy=busy)
         entries = self.round.entries
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
 
