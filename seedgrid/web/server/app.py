@@ -188,6 +188,7 @@ class Guard:
         self._hosts = named_hosts() | {"localhost"} | ({host.lower()} if host else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass an allowed request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -261,6 +262,7 @@ class SecurityHeaders:
         self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and add headers to its answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -201,6 +201,7 @@ class Unexpected:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
         try:
             await self._app(scope, receive, send)
         except Exception as error:
