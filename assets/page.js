@@ -3,7 +3,6 @@
 import { SeedGrid } from "./base.js";
 import "./server.js";
 import "./words.js";
-import "./complete.js";
 import "./stage.js";
 import "./rail.js";
 import "./card.js";

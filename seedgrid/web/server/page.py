@@ -40,7 +40,7 @@ _KINDS: Final = {
 }
 _PRELOADED: Final = (  # Modules of every page, preloaded with `page.js`
     *("base", "server", "place", "stage", "rail", "card"),
-    *("variations", "words", "complete", "form", "live"),
+    *("variations", "words", "form", "live"),
 )
 
 
