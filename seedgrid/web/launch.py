@@ -81,7 +81,7 @@ with large_import(), _without_stubs():
     from seedgrid.formats.own_texts import check_signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
-    from seedgrid.web.server.app import Site, make_server
+    from seedgrid.web.server.app import make_server
     from seedgrid.web.server.calls import KEPT_S, every_minute, tidy
     from seedgrid.web.server.page import MAX_FILE_MB
     from seedgrid.web.server.routes import Answers
@@ -121,14 +121,15 @@ def main(
     if lang not in languages():
         known = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=known)
-    site = _make_site(host, None if lang == "auto" else lang)
+    uploads = _uploads_folder()
     painter = _painter(backend or InstalledBackend(model or default_model()), cluster)
     if is_public():
         answers = _public_answers(model, painter)
     else:
         answers = Answers(_make_studio(model, library, painter))
     with answers.studio as studio:
-        server = make_server(answers, site)
+        language = None if lang == "auto" else lang
+        server = make_server(answers, uploads, language=language, host=host)
         free = find_port(host, port)
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
@@ -201,9 +202,9 @@ def _bound(host: str, port: int) -> int:
 
 def build_space() -> tuple[gr.Server, Answers]:
     """Put together the page of a Space."""
-    site = _make_site()
+    uploads = _uploads_folder()
     answers = _public_answers(None, _painter(InstalledBackend(default_model())))
-    return make_server(answers, site), answers
+    return make_server(answers, uploads), answers
 
 
 def warm(studio: Studio) -> None:
@@ -295,7 +296,7 @@ def _make_studio(
     )
 
 
-def _make_site(host: str | None = None, language: str | None = None) -> Site:
+def _uploads_folder() -> Path:
     """Set Gradio's upload folder before the server reads it; files stay there for an hour."""
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
@@ -304,4 +305,4 @@ def _make_site(host: str | None = None, language: str | None = None) -> Site:
     uploads = Path(os.environ["GRADIO_TEMP_DIR"])
     uploads.mkdir(parents=True, exist_ok=True)
     every_minute(partial(tidy, uploads, KEPT_S))
-    return Site(uploads=uploads, language=language, host=host)
+    return uploads

@@ -6,7 +6,7 @@ A listener holds no thread. A run goes on when its listener leaves; a verificati
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
 from anyio import to_thread
@@ -146,34 +146,34 @@ class Streams:
         return PageUpdate()
 
 
+@dataclass
 class _Listener:
     """What one browser has seen of a run."""
 
-    def __init__(self, snapshots: Snapshots, state: PageState, run: Run) -> None:
-        self._snapshots = snapshots
-        self._state = state
-        self._run = run
-        self._steps: dict[int, stage.Json] = {}
-        self._snapshot: Snapshot | None = None
-        self._rail: stage.Json | None = None
+    snapshots: Snapshots
+    state: PageState
+    run: Run
+    steps: dict[int, stage.Json] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
+    rail: stage.Json | None = None
 
     def after(self, events: Sequence[Event]) -> PageUpdate:
         """Return the update after events; where the library fails, from the run alone."""
         for event in events:
-            stage.note_step(self._steps, event)
-        epoch = self._state.epoch
+            stage.note_step(self.steps, event)
+        epoch = self.state.epoch
         try:
-            if self._snapshot is None or _changes_rail(self._run, events):
-                self._snapshot = self._snapshots.of(self._state)
-                self._rail = self._snapshot.rail()
-            status = stage.status_of(epoch, events[-1], self._run)
-            shown = self._snapshot.stage(self._steps)
-            return PageUpdate(stage=shown, status=status, rail=self._rail)
+            if self.snapshot is None or _changes_rail(self.run, events):
+                self.snapshot = self.snapshots.of(self.state)
+                self.rail = self.snapshot.rail()
+            status = stage.status_of(epoch, events[-1], self.run)
+            shown = self.snapshot.stage(self.steps)
+            return PageUpdate(stage=shown, status=status, rail=self.rail)
         except SeedGridError as error:
-            self._snapshot = None
-            shown = stage.stage_of_run(epoch, self._run, self._steps, picked=self._state.picked)
+            self.snapshot = None
+            shown = stage.stage_of_run(epoch, self.run, self.steps, picked=self.state.picked)
             status = stage.complain(epoch, error)
-            is_shown = is_on_stage(self._run, self._state)
+            is_shown = is_on_stage(self.run, self.state)
             return PageUpdate(stage=shown if is_shown else None, status=status)
 
 

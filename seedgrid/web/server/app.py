@@ -3,13 +3,12 @@
 A route, method or form that is not listed gets 404, another site's request 403, an unknown host
 name 400. The page runs its own modules from this server; no other answer may run a script.
 
-    server = make_server(answers, Site(uploads=folder))
+    server = make_server(answers, folder)
 """
 
 import ipaddress
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -40,7 +39,7 @@ from seedgrid.web.server.calls import (
 )
 from seedgrid.web.server.files import export_routes, file_routes
 from seedgrid.web.server.models import model_routes
-from seedgrid.web.server.page import UNCACHED, choose_language, document, file_answer
+from seedgrid.web.server.page import UNCACHED, choose_language, compressed, document, file_answer
 from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
 from seedgrid.web.state.page_state import set_visitor
 
@@ -60,37 +59,35 @@ _ALLOWED: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Site:
-    """How the page is served."""
-
-    uploads: Path  # The folder of programs' uploads, and of copies for them
-    language: str | None = None  # The page's language; None leaves it to the browser
-    host: str | None = None  # The name under which it listens; None on a Space, behind a proxy
-
-    @property
-    def frames(self) -> str:
-        """Other sites that may show the page in a frame."""
-        return SPACE_FRAMES if self.host is None else ""
-
-
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
     """A server whose guard runs before Gradio's middleware, which lets other sites read answers."""
 
-    def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
+    def __init__(self, uploads: Path, host: str | None, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
         super().__init__(**options)
-        self._site = site
+        self._uploads = uploads
+        self._host = host
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware, the guard outside."""
-        guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
-        return SecurityHeaders(Unexpected(guarded), self._site.frames)
+        guarded = Guard(super().build_middleware_stack(), self._uploads, self._host)
+        return SecurityHeaders(Unexpected(guarded), _frames(self._host))
 
 
-def make_server(answers: Answers, site: Site) -> gr.Server:
-    """Return the server; it is not launched."""
+def _frames(host: str | None) -> str:
+    return SPACE_FRAMES if host is None else ""
+
+
+def make_server(
+    answers: Answers, uploads: Path, *, language: str | None = None, host: str | None = None
+) -> gr.Server:
+    """Return the server; it is not launched.
+
+    `uploads` is the folder of programs' uploads and of copies for them. `language` is the page's;
+    None leaves it to the browser. `host` is the name under which the page listens; None on a Space.
+    """
     server = GuardedServer(
-        site,
+        uploads,
+        host,
         title="SeedGrid",
         version=seedgrid.__version__,
         docs_url=None,
@@ -100,11 +97,11 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         middleware=[
             Middleware(
                 BoundedBody,
-                folder=site.uploads,
+                folder=uploads,
                 upload=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
                 together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
             ),
-            Middleware(ProgramCalls, files=site.uploads, parameters=PARAMETERS),
+            Middleware(ProgramCalls, files=uploads, parameters=PARAMETERS),
         ],
         exception_handlers={
             SeedGridError: _refuse,
@@ -119,23 +116,24 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     server.include_router(model_routes(answers.studio, answers.file_work))
     server.router.routes.extend(
         [
-            _page_route(answers, site),
+            _page_route(answers, language, _frames(host)),
             Route("/seedgrid/assets/{version}/{name:path}", file_answer),
             _health_route(answers.studio),
         ]
     )
-    publish(server, answers, site.uploads)
+    publish(server, answers, uploads)
     return server
 
 
-def _page_route(answers: Answers, site: Site) -> Route:
-    headers = UNCACHED | {"Content-Security-Policy": page_policy(site.frames)}
+def _page_route(answers: Answers, fixed: str | None, frames: str) -> Route:
+    headers = UNCACHED | {"Content-Security-Policy": page_policy(frames)}
 
     def page(request: Request) -> Response:
         chosen = request.query_params.get("__lang")
         accepted = request.headers.get("accept-language")
-        language = choose_language(chosen, site.language, accepted)
-        answer = document(request, language, starting_suffixes(answers.studio), headers)
+        language = choose_language(chosen, fixed, accepted)
+        body = document(language, starting_suffixes(answers.studio))
+        answer = compressed(request, body, "text/html", headers)
         set_visitor(request, answer)
         return answer
 
@@ -239,18 +237,10 @@ def _is_foreign(headers: Headers) -> bool:
 
 def page_policy(frames: str = "") -> str:
     """Return the policy of the page; `frames` are other sites that may show it in a frame."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
-            "img-src 'self' data: blob:",
-            "font-src 'self'",
-            "connect-src 'self'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            f"frame-ancestors 'self' {frames}".strip(),
-        )
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        + f"frame-ancestors 'self' {frames}".strip()
     )
 
 

@@ -115,18 +115,12 @@ def file_answer(request: Request) -> Response:
         return PlainTextResponse("there is no such file", status_code=404)
     headers = FOREVER if request.path_params["version"] == version() else UNCACHED
     kind = _KINDS[f".{name.rpartition('.')[2]}"]
-    return _compressed(request, body, kind, headers)
-
-
-def document(
-    request: Request, language: str, suffixes: tuple[str, ...], headers: Mapping[str, str]
-) -> Response:
-    """Answer with the page in a language."""
-    return _compressed(request, _document(language, suffixes), "text/html", headers)
+    return compressed(request, body, kind, headers)
 
 
 @lru_cache(maxsize=16)
-def _document(language: str, suffixes: tuple[str, ...]) -> bytes:
+def document(language: str, suffixes: tuple[str, ...]) -> bytes:
+    """Return the page in a language, rendered once."""
     return render(language, suffixes).encode()
 
 
@@ -136,7 +130,7 @@ def json_answer(parts: Mapping[str, object], status_code: int = 200) -> Response
     return Response(body, status_code, media_type="application/json", headers=UNCACHED)
 
 
-def _compressed(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
+def compressed(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
     """Answer with a body, with Brotli if the browser accepts it; a font is compressed already."""
     if kind != "font/woff2" and "br" in request.headers.get("accept-encoding", ""):
         headers = {**headers, "Content-Encoding": "br", "Vary": "Accept-Encoding"}

@@ -79,11 +79,7 @@ class StepWatch(Unwatched):
 
     def __init__(self) -> None:
         self.progress = (0, 0)  # step, steps
-        self._on_stop: Callable[[], object] = lambda: None
-
-    def when_stopped(self, on_stop: Callable[[], object]) -> None:
-        """Set a function for `stop`, for work that has not begun yet."""
-        self._on_stop = on_stop
+        self.on_stop: Callable[[], object] = lambda: None  # Cancels work that has not begun yet
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (unused)
         """Note the step that is done."""
@@ -92,7 +88,7 @@ class StepWatch(Unwatched):
     def stop(self) -> None:
         """Cancel it within a step."""
         self.cancelled = True
-        self._on_stop()
+        self.on_stop()
 
 
 async def steps_of(
@@ -102,7 +98,7 @@ async def steps_of(
 
     Raises RunCancelled if it was cancelled; its own error comes from `future`.
     """
-    watch.when_stopped(future.cancel)
+    watch.on_stop = future.cancel
     last: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
     # The caller reads the error from `future`; otherwise asyncio would log it.
