@@ -161,8 +161,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if unknown := [each for each in run.notices if each.code == "words_unknown"]:
             return say(epoch, "status_words_unknown", kind="note", words=unknown[0].data["words"])
-        case Done() if news := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
-            return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
+        case Done() if notices := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
+            return notice(notices[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=0.0):  # Live had painted them.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):

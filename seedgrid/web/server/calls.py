@@ -25,7 +25,7 @@ from seedgrid.core.text import one_line
 MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictures' ids
 MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
-KEPT_S: Final = 3600.0  # Uploads, and copies for programs, are kept for so long
+KEPT_S: Final = 3600.0  # How long uploads, and copies for programs, are kept
 _TIDY_S: Final = 60.0
 
 CALLS: Final = re.compile(  # Routes of a program's values: as a list, or by names
@@ -248,12 +248,12 @@ def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401
     if not isinstance(data, dict):
         return []
     is_file = "path" in data or "meta" in data
-    found = [data.get("path")] if is_file else []
+    places = [data.get("path")] if is_file else []
     if is_file:
         data.pop("url", None)
     elif isinstance(data.get("url"), str):
-        found = [data["url"]]
-    return found + _places_of_files(list(data.values()), depth + 1)
+        places = [data["url"]]
+    return places + _places_of_files(list(data.values()), depth + 1)
 
 
 def _arguments(data: object) -> list[object]:

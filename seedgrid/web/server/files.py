@@ -243,20 +243,20 @@ def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
 
 
 def _selected(library: Library, named: Sequence[str]) -> Sequence[Entry]:
-    found: dict[str, Entry] = {}
+    selected: dict[str, Entry] = {}
     works_read: set[str] = set()
     for name in dict.fromkeys(named):
         picture_id, is_work = name.rstrip("*"), name.endswith("*")
-        known = found.get(picture_id)
+        known = selected.get(picture_id)
         if known is not None and (known.lineage.work_id in works_read or not is_work):
             continue  # Many names of one large work must not read it again and again.
         entries = _family(library, picture_id, "work" if is_work else "picture")
-        found |= {entry.id: entry for entry in entries}
+        selected |= {entry.id: entry for entry in entries}
         if is_work:
             works_read |= {entry.lineage.work_id for entry in entries}
-        if len(found) > MAX_PICTURES:
+        if len(selected) > MAX_PICTURES:
             break
-    return tuple(found.values())
+    return tuple(selected.values())
 
 
 def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:

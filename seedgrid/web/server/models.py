@@ -61,14 +61,14 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
             return json_answer(_wrong(error, language), 429)
 
     @router.post("/models/{action}")
-    def act(action: str, asked: ModelAction, who: Asks) -> Response:
-        language = choose_language(asked.lang)
+    def act(action: str, body: ModelAction, who: Asks) -> Response:
+        language = choose_language(body.lang)
         if action not in _ACTIONS:
             return json_answer({"said": "there is no such thing to do", "wrong": True}, 404)
         try:
             if action != "download" and not _may_change(who):  # The manager itself bounds those.
-                raise ModelError("download_forbidden", value=asked.name)
-            result = _act(manager, action, asked.name, language)
+                raise ModelError("download_forbidden", value=body.name)
+            result = _act(manager, action, body.name, language)
             return json_answer({"said": result, "wrong": False})
         except (SeedGridError, OSError) as error:
             return json_answer(_wrong(error, language))

@@ -189,7 +189,7 @@ def reports_errors(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
         try:
             return action(*args, **kwargs)
         except (SeedGridError, MemoryError) as error:
-            # A new epoch: older news cannot replace it.
+            # A new epoch: an older update cannot replace it.
             return PageUpdate(status=complain(next_epoch(), as_ours(error)))
 
     return answer

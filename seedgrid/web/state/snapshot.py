@@ -37,7 +37,7 @@ class LockBadge:
         self._probing: Future[ProbeReport | None] | None = None
 
     def of(self, entry: Entry) -> stages.Json:
-        """Return the sentence on what was tested of the lock for this picture, here, and when."""
+        """Return the sentence on what was tested of the lock for this picture on this machine."""
         if entry.recipe.is_portable:  # Independent of the batch by definition.
             return {"key": "lock_portable", "data": {}}
         if entry.recipe.upscaler is not None:
