@@ -1,5 +1,4 @@
-/* The card of the picked picture: its seed behind a lock, its words against its parent's, the facts
-   of its recipe. Nothing here can change the seed. */
+/* The card of the picked picture: its locked seed, its words compared with its parent's, its settings. */
 import { SeedGrid } from "./base.js";
 
 const { icon, image, language, make, own, text, thumbUrl, words } = SeedGrid;

@@ -184,7 +184,9 @@ function makeLibrary() {
       if (isWanted && !(await SeedGrid.ask("search", { asked: wanted }))) isWaiting = false; // scrolling on asks again
     });
 
-  const empty = () => confirm(text("library_empty_sure")) && line(() => SeedGrid.ask("empty")).then(ask);
+  function empty() {
+    if (confirm(text("library_empty_sure"))) line(() => SeedGrid.ask("empty")).then(ask);
+  }
 
   function unfold() {
     more.hidden = !more.hidden;

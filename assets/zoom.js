@@ -137,14 +137,13 @@ function reachOf(host) {
    moved by drag or arrows. Scale and place are properties of the box around them, in shares of a picture. */
 const STEP = 1.25;
 const MOST = 8; // times as large as it fits, or 400 %
-const SHARP = 4; // from there on one sees pixels
+const SHARP = 4; // from this size on pixels are drawn as squares
 const SWIPE_PX = 50;
 
-/** Let one look closer at each `.sg-pan` in a box.
+/** Pan and zoom each `.sg-pan` in a box.
 
-    @param changed is told the size, 1 where a pixel of the picture is one of the window, and the scale, 1 where
-    all of it is seen.
-    @param swiped is told -1 or 1: where all of it is seen, a finger asks for another picture. */
+    @param changed gets the size, 1 at one window pixel for a picture's pixel, and the scale, 1 for the whole picture.
+    @param swiped gets -1 or 1, when a finger swipes over the whole picture. */
 export function pan(box, { changed = () => undefined, swiped = () => undefined } = {}) {
   const pointers = new Map(); // by id, with their last events
   let [scale, x, y] = [1, 0, 0];

@@ -192,10 +192,8 @@ def find_port(host: str, port: int) -> int:
 
 def _bound(host: str, port: int) -> int:
     """Return a port free at `host`, and at 127.0.0.1, where Gradio looks for one in any case."""
-    family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(address)
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.create_server(address, family=family) as probe:
         bound = int(probe.getsockname()[1])
     return bound if family == socket.AF_INET else _bound(HOST, bound)
 
