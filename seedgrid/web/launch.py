@@ -219,7 +219,7 @@ def warm(studio: Studio) -> None:
 
 
 def languages() -> tuple[str, ...]:
-    """What `--lang` may be."""
+    """Return the values of `--lang`."""
     return ("auto", *locales())
 
 
@@ -227,11 +227,11 @@ def give_up() -> None:
     """End the process whose engine is lost; a supervisor sees the exit code and starts it anew."""
     say(f"error: {RunError('engine_lost')}")
     time.sleep(_TELL_S)
-    os._exit(_EXIT_LOST)  # No thread that hangs can keep it from this.
+    os._exit(_EXIT_LOST)  # A thread that hangs cannot prevent this.
 
 
 def say(line: str) -> None:
-    """Tell the person at the terminal."""
+    """Write a line to standard error."""
     sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 

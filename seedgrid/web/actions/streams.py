@@ -158,7 +158,7 @@ class _Listener:
     rail: stage.Json | None = None
 
     def after(self, events: Sequence[Event]) -> PageUpdate:
-        """Return the update after events; where the library fails, from the run alone."""
+        """Return the update after events; without the library's part where the library fails."""
         for event in events:
             stage.note_step(self.steps, event)
         epoch = self.state.epoch

@@ -221,7 +221,7 @@ async def refuse_call(request: Request, _error: Exception) -> Response:
 
 
 def lies_in(folder: Path, place: str) -> bool:
-    """Tell whether a text is a path inside a folder, and no address to fetch."""
+    """Tell whether a text is a path inside a folder, and not an address to fetch."""
     try:
         return not _ADDRESS.match(place) and Path(place).resolve().is_relative_to(folder)
     except (OSError, ValueError):  # Too long for a path, or with a NUL.

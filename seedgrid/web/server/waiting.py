@@ -127,7 +127,7 @@ class FileWorkBounds:
 
 
 class FileWork:
-    """Works with files on a few threads of its own, shared by addresses; for one event loop."""
+    """Runs work with files on a few threads, within bounds for each address; for one event loop."""
 
     def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
@@ -185,7 +185,7 @@ class FileWork:
 
 
 class Holding(Response):
-    """An answer that keeps a place or a folder until it was sent, or the client reads no more."""
+    """An answer that keeps its place and folder until it was sent, or the client stops reading."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
         self.status_code, self.background = answer.status_code, None

@@ -95,7 +95,7 @@ def set_visitor(request: Request, answer: Response) -> None:
 
 
 def network_of(address: str | None) -> str:
-    """Return what counts as one address: every household has 2**64 of IPv6."""
+    """Return what counts as one address: of IPv6 the first 64 bits, which one household has."""
     try:
         parsed = ipaddress.ip_address(address or "")
     except ValueError:
@@ -108,9 +108,9 @@ def network_of(address: str | None) -> str:
 class PageState(Value):
     """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
-    `visitor` names this browser to the queue; it and `address` are the server's own knowledge.
-    `epoch` grows with every update; the browser shows the greatest, so that a late answer
-    overwrites nothing newer.
+    `visitor`, the name of this browser in the queue, and `address` come from the request itself.
+    `epoch` grows with every update; the browser shows the greatest, so that a late answer does not
+    overwrite a newer one.
     """
 
     visitor: PictureId
@@ -135,10 +135,7 @@ _last_epochs: Final = [0]
 
 
 def next_epoch(epoch: int = 0) -> int:
-    """Return a number above `epoch` and all that were returned before.
-
-    It follows the clock, so it also grows over restarts; it grows when the clock steps back.
-    """
+    """Return a number above `epoch` and all earlier ones; by the clock, to grow over restarts."""
     with _guard:
         _last_epochs[0] = max(_last_epochs[0] + 1, time.time_ns() // 1_000_000)
         return max(_last_epochs[0], epoch + 1)
