@@ -1,5 +1,5 @@
-/* Only here: one paints over a part of the picked picture, and a refinement changes that part alone.
-   What was painted is kept by picture, as strokes; the server is sent a mask of the picture's size. */
+/* Only here: the user paints over a part of the picked picture, and a refinement changes that part alone.
+   The strokes are kept for each picture; the server gets a mask of the picture's size. */
 import { SeedGrid } from "./base.js";
 import { overlay } from "./zoom.js";
 

@@ -1,10 +1,8 @@
-/* The card of the picked picture: its seed behind a lock, its words against its parent's, the facts
-   of its recipe. Nothing here can change the seed. */
+/* The card of the picked picture: its locked seed, its words compared with its parent's, its settings. */
 import { SeedGrid } from "./base.js";
 
 const { icon, image, language, make, own, text, thumbUrl, words } = SeedGrid;
 const element = SeedGrid.byId("sg-picked");
-const note = (data) => SeedGrid.ask("note", data);
 const isTouched = matchMedia("(pointer: coarse)").matches;
 const star = SeedGrid.byId("sg-star");
 star.addEventListener("click", () => now && mark(now));
@@ -34,29 +32,17 @@ function show(value) {
 }
 
 function empty() {
-  return make(
-    "div",
-    { class: "sg-card-empty" },
-    make("span", { class: "sg-thumb sg-thumb-empty" }),
-    make(
-      "div",
-      {},
-      make("strong", { text: text("pick_title") }),
-      make("p", { class: "sg-quiet", text: text(isTouched ? "pick_touch" : "pick_text") }),
-    ),
-  );
+  const about = make("p", { class: "sg-quiet", text: text(isTouched ? "pick_touch" : "pick_text") });
+  const words = make("div", {}, make("strong", { text: text("pick_title") }), about);
+  return make("div", { class: "sg-card-empty" }, make("span", { class: "sg-thumb sg-thumb-empty" }), words);
 }
 
 function full(value) {
   const seed = make("span", { class: "sg-lock-seed", text: value.seed });
   const badges = [value.lock, value.checked === false && { key: "lock_elsewhere", data: {} }].filter(Boolean).map(badge);
   const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"), seed, ...badges);
-  return make(
-    "div",
-    {},
-    image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
-    make("div", { class: "sg-card-text" }, lock, mixed(value), words(value.pieces), painted(value)),
-  );
+  const facts = make("div", { class: "sg-card-text" }, lock, mixed(value), words(value.pieces), painted(value));
+  return make("div", {}, image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }), facts);
 }
 
 /** Wait for the server's card of the pick: it would overwrite the mark. */
@@ -83,15 +69,10 @@ function badge(lock) {
   return make("span", { class: "sg-badge", "data-lock": lock.key.replace("lock_", ""), title: text(`${lock.key}_why`, lock.data), text: text(lock.key, lock.data) });
 }
 
-function noteField(value) {
-  return make("input", {
-    class: "sg-note",
-    maxlength: "2000",
-    value: value.note,
-    placeholder: text("note_placeholder"),
-    "aria-label": text("note_placeholder"),
-    onchange: (event) => note({ id: value.id, note: event.target.value }),
-  });
+function noteField({ id, note }) {
+  const label = text("note_placeholder");
+  const save = (event) => SeedGrid.ask("note", { id, note: event.target.value });
+  return make("input", { class: "sg-note", maxlength: "2000", value: note, placeholder: label, "aria-label": label, onchange: save });
 }
 
 function factsOf(value) {

@@ -1,8 +1,7 @@
-/* The large view: one picture as large as the window and closer, arrows to the others of the grid, and what
-   one does with it: pick, favourite, save, refine. Picking here is picking on the stage. */
+/* The large view: one picture as large as the window or enlarged, arrows to the others of the grid, and buttons to
+   pick it (as on the stage), mark, save and refine it. */
 import { SeedGrid } from "./base.js";
-import { pan } from "./pan.js";
-import { arrows, compare, copyLink, overlay, sayCopied } from "./zoom.js";
+import { arrows, compare, copyLink, overlay, pan, sayCopied } from "./zoom.js";
 
 const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
 const MOST_PX = 2048; // a side, as in seedgrid/core/recipe.py

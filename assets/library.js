@@ -1,9 +1,7 @@
 /* The library dialog: all works, or search results, loaded while scrolling. A click opens a picture in
    its work; deletions can be undone. */
 import { SeedGrid } from "./base.js";
-import { makeSelection, named } from "./selection.js";
-import { tagRow } from "./tags.js";
-import { undoBar } from "./undo.js";
+import { makeSelection, named, tagRow } from "./selection.js";
 
 /** A grid of items; the browser renders those near the window. */
 function cardGrid(makeCard) {
@@ -45,6 +43,64 @@ function cardGrid(makeCard) {
   };
 }
 
+/** Undo of the library: restores all pictures of one deletion. */
+const undoBar = (restore) => {
+  const { make, text } = SeedGrid;
+  const STAYS_MS = 20_000;
+  const AT_ONCE = 2000;
+  const node = make("div", { class: "sg-undo", role: "status", hidden: "" });
+  let timer = 0;
+  let last = null; // the newest deletion
+  const thrown = {}; // the ids of each deletion, by its number
+
+  function hide() {
+    node.hidden = true;
+    last = null;
+  }
+
+  /** The ids are known when the restore is sent, after the deletion's answer. */
+  function takeBack() {
+    const { number, putBack } = last;
+    hide();
+    send(() => thrown[number] ?? []);
+    putBack();
+  }
+
+  function send(idsOf) {
+    restore(() => {
+      const ids = idsOf();
+      if (ids.length > AT_ONCE) send(() => ids.slice(AT_ONCE));
+      return { pictures: ids.slice(0, AT_ONCE) };
+    });
+  }
+
+  /** Hide it after a while, unless it has the pointer or the focus. */
+  function wait() {
+    clearTimeout(timer);
+    timer = setTimeout(() => (node.matches(":hover, :focus-within") ? wait() : hide()), STAYS_MS);
+  }
+
+  return {
+    node,
+    /** Offer to undo the last deletion. */
+    offer(number, count, putBack) {
+      last = { number, putBack };
+      node.replaceChildren(
+        make("span", { text: text("library_removed", { number: count }) }),
+        make("button", { text: text("library_undo"), onclick: takeBack }),
+      );
+      node.hidden = false;
+      SeedGrid.noteStep({ isThere: () => last?.number === number, undo: takeBack });
+      wait();
+    },
+    /** Note the ids of a deletion. */
+    learn({ number, thrown: ids }) {
+      thrown[number] = ids;
+      if (last?.number === number) node.querySelector("span").textContent = text("library_removed", { number: ids.length });
+    },
+  };
+};
+
 let library = null;
 
 /** Open it with its current content. */
@@ -74,21 +130,8 @@ function makeLibrary() {
   const more = make("div", { class: "sg-filters", hidden: "" }, seed, model, labelled(since), labelled(until));
   const favourites = toggle("sg-pill", "library_favourites", (isOn) => ((asked.favourite = isOn), ask()));
   const thrown = toggle("sg-pill", "library_trash", (isOn) => (selection.end(), (asked.trashed = isOn), ask()));
-  const filter = make("button", {
-    class: "sg-pill",
-    text: text("library_filter"),
-    "aria-expanded": "false",
-    onclick: () => {
-      more.hidden = !more.hidden;
-      filter.setAttribute("aria-expanded", String(!more.hidden));
-    },
-  });
-  const emptyTrash = make("button", {
-    class: "sg-pill sg-danger",
-    hidden: "",
-    text: text("library_empty_trash"),
-    onclick: () => confirm(text("library_empty_sure")) && empty(),
-  });
+  const filter = make("button", { class: "sg-pill", text: text("library_filter"), "aria-expanded": "false", onclick: unfold });
+  const emptyTrash = make("button", { class: "sg-pill sg-danger", hidden: "", text: text("library_empty_trash"), onclick: empty });
   const grid = cardGrid(card);
   const selection = makeSelection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
   const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
@@ -141,7 +184,14 @@ function makeLibrary() {
       if (isWanted && !(await SeedGrid.ask("search", { asked: wanted }))) isWaiting = false; // scrolling on asks again
     });
 
-  const empty = () => line(() => SeedGrid.ask("empty")).then(ask);
+  function empty() {
+    if (confirm(text("library_empty_sure"))) line(() => SeedGrid.ask("empty")).then(ask);
+  }
+
+  function unfold() {
+    more.hidden = !more.hidden;
+    filter.setAttribute("aria-expanded", String(!more.hidden));
+  }
 
   function askMore() {
     if (isWaiting || after === null) return;

@@ -1,6 +1,5 @@
-/* Live: the grid of the current words is painted while typing, and not saved.
-   One request runs and the newest one waits. A click with the same fields then saves the pictures, which
-   the server still has. */
+/* Live: the grid of the current words is painted while typing, and not saved. One request runs and the newest one
+   waits. A click with the same fields then saves the pictures, which the server still has. */
 import { SeedGrid } from "./base.js";
 
 const { byId, config, text, inputOf, shows } = SeedGrid;

@@ -1,7 +1,6 @@
 /* The models panel: models and LoRAs on this machine, downloads, and recommended models.
    This file and its texts are fetched when the panel is first opened. */
 import { SeedGrid } from "./base.js";
-import { loraRows } from "./loras.js";
 import { overlay } from "./zoom.js";
 
 const { make, text, byId, language } = SeedGrid;
@@ -116,8 +115,8 @@ function show({ items, loras, first, may, downloads }) {
 }
 
 function drawLoras(loras, may) {
-  const changed = () => drawLoras(loras, may);
-  const rows = loraRows(loras, { row, button, badge, size, changed, remove: may.change && remove_ });
+  SeedGrid.triggerWords = () => loras.filter(({ id }) => scaleOf(id) !== null).flatMap((item) => item.words);
+  const rows = loras.map((item) => loraRow(item, may, () => drawLoras(loras, may)));
   draw(parts.loras, rows.length ? rows : [make("li", { class: "sg-models-quiet", text: say("loras_none") })]);
 }
 
@@ -244,4 +243,66 @@ const chosen = () => SeedGrid.inputOf("sg-model").value;
 function choose(name) {
   SeedGrid.choose({ model: name });
   parts.box.closest("dialog").close();
+}
+
+/* LoRAs: their tags stand in the prompt, and are put in and changed there. */
+const TAG = / ?<lora:([^:<>\n]+)(?::([^:<>\n]+))?>/gi;
+const MOST = 4;
+const field = () => SeedGrid.inputOf("sg-prompt");
+const prompt = () => field()?.value ?? "";
+const writePrompt = (words) => SeedGrid.write(field(), words);
+const isOf = (name, tag) => tag.trim().toLowerCase() === name.toLowerCase();
+
+/** The scale of a LoRA in the prompt; null if it is not there. */
+function scaleOf(name) {
+  const found = [...prompt().matchAll(TAG)].find((tag) => isOf(name, tag[1]));
+  return found ? (found[2] ?? "1").trim() : null;
+}
+
+const without = (name) => prompt().replace(TAG, (tag, named) => (isOf(name, named) ? "" : tag)).trim();
+const put = (name, scale) => writePrompt(`${without(name)} <lora:${name}:${scale}>`.trim());
+
+/** Insert words before the tags at the end. */
+function putWords(words) {
+  const at = prompt().search(TAG);
+  const [said, tags] = at < 0 ? [prompt(), ""] : [prompt().slice(0, at), prompt().slice(at)];
+  writePrompt([said.trim(), words].filter(Boolean).join(", ") + tags);
+}
+
+function scaleField(item, changed) {
+  const label = say("lora_scale", { name: item.id });
+  const input = make("input", { type: "number", class: "sg-models-scale", min: -MOST, max: MOST, step: 0.1, value: scaleOf(item.id) ?? "1", "data-key": `scale ${item.id}`, "aria-label": label, title: label });
+  input.addEventListener("change", () => {
+    const scale = Math.min(MOST, Math.max(-MOST, Number(input.value)));
+    input.value = input.value === "" || Number.isNaN(scale) ? "1" : String(scale);
+    if (scaleOf(item.id) !== null) put(item.id, input.value);
+    changed();
+  });
+  return make("span", { class: "sg-models-scaled" }, make("span", { "aria-hidden": "true", text: say("lora_scale_short") }), input);
+}
+
+function chips(item, changed) {
+  if (!item.words.length) return "";
+  const box = make("div", { class: "sg-models-words" }, make("span", { text: say("lora_words") }));
+  const has = SeedGrid.bare(prompt().replace(TAG, ""));
+  for (const words of item.words) {
+    const isThere = has.includes(SeedGrid.bare(words));
+    const label = say("lora_put", { words });
+    const use = () => (isThere || putWords(words), changed());
+    box.append(make("button", { class: "sg-models-chip", "data-key": `words ${item.id} ${words}`, "aria-pressed": String(isThere), "aria-label": label, title: label, text: words, onclick: use }));
+  }
+  return box;
+}
+
+function loraRow(item, may, changed) {
+  const isUsed = scaleOf(item.id) !== null;
+  const scale = scaleField(item, changed);
+  const turn = () => (isUsed ? writePrompt(without(item.id)) : put(item.id, scale.querySelector("input").value), changed());
+  const use = button(isUsed ? "lora_out" : "use", item.id, turn);
+  use.dataset.key = `lora ${item.id}`; // The same key for both labels.
+  const facts = [item.made_for || say("lora_any"), size(item.num_bytes), item.licence, item.hub_id];
+  const buttons = [scale, use, item.deletable && may.change && button("delete", item.id, () => remove_(item), "sg-models-danger")];
+  const made = row(item.id, facts, isUsed ? [badge(say("in_use"), "used")] : [], buttons.filter(Boolean));
+  made.querySelector(".sg-models-text").append(chips(item, changed));
+  return made;
 }

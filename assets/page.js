@@ -1,9 +1,8 @@
-/* The page: what each button asks for, keys, files that are dropped, and the doors to the library and
-   the models. This module comes last; then the server is asked where this browser is. */
+/* The page: the action of each button, keys, dropped files, and the buttons of the library and the models panel.
+   This module comes last; then it asks the server for this browser's place. */
 import { SeedGrid } from "./base.js";
 import "./server.js";
 import "./words.js";
-import "./complete.js";
 import "./stage.js";
 import "./rail.js";
 import "./card.js";
@@ -46,8 +45,8 @@ for (const id of ["sg-prompt", "sg-seeds"]) {
   });
 }
 
-/** What tooltips and screen readers call the keys of buttons: button, key as `aria-keyshortcuts` has it, key as
-    one reads it, words, and those of the list of `?`. */
+/** Keys of buttons, for tooltips and screen readers: button, key in `aria-keyshortcuts`, key as text, key of its
+    words, and key of its words in the list of `?`. */
 const keys = [
   ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
   ["sg-refine", "R", "R", "refine"],
@@ -65,9 +64,8 @@ for (const [id, key, shown, words] of keys) {
   if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
 }
 
-/* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
-   While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
-   clicks what a mouse would click. */
+/* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or deselect, ? their list.
+   In a text field only Ctrl+Enter, Esc, and Enter in a variation, which refines. Keys click the buttons. */
 const press = (id) => byId(id).click();
 /** Mark or unmark the picture in the card. */
 SeedGrid.favourite = async () => {
@@ -237,13 +235,10 @@ SeedGrid.shows.queue = (runs) => {
   list.replaceChildren(...runs.map(chip));
 };
 
-/* The large view is loaded with the first pick, so that a click finds it ready. */
-let large = null;
-const fetchLarge = async () => (large = await SeedGrid.module("large"));
-document.addEventListener("sg-card", ({ detail }) => detail && !large && fetchLarge());
-SeedGrid.byId("sg-copy").hidden = !navigator.clipboard; // Browsers give it to secure pages only.
+/* The large view is loaded with the first pick, before a click needs it. */
+document.addEventListener("sg-card", ({ detail }) => detail && SeedGrid.module("large"));
+byId("sg-copy").hidden = !navigator.clipboard; // Browsers give it to secure pages only.
 for (const id of ["sg-zoom", "sg-save", "sg-copy", "sg-compare", "sg-link"]) {
-  const button = SeedGrid.byId(id);
-  button.addEventListener("click", () => (large ? large.press(button) : fetchLarge().then(() => large.press(button))));
+  on(id, async ({ currentTarget }) => (await SeedGrid.module("large")).press(currentTarget));
 }
 SeedGrid.arrive();

@@ -68,10 +68,8 @@ function show(value) {
   if (isFirst) SeedGrid.back(value.epoch);
 }
 
-/** Put a place into the address line; only a move of ours is a new step on the way back.
-
-    An answer to Back or Forward may come when the browser has gone on already: a new step then
-    would cut off the way forward. */
+/** Put a place into the address line, as a new step of the history unless it answers Back or Forward: a new step
+    after a late answer would delete the steps forward. */
 function name(place, isFirst = false) {
   const answered = travelled.indexOf(place);
   travelled = answered < 0 ? [] : travelled.slice(answered + 1);

@@ -1,6 +1,6 @@
-/* The lineage rail: every round of this work as a small grid, the picked pictures ringed, branches
-   drawn as lanes beside them. A click goes to that round. This tab's other works are folded above and
-   below it, a line each, in the order in which they came; a click opens one again. */
+/* The lineage rail: every round of this work as a small grid with the picked pictures ringed, and branches as
+   lanes. A click goes to that round. This tab's other works are above and below it, a line each, by time; a click
+   opens one again. */
 import { SeedGrid } from "./base.js";
 
 const { image, make, shape, text, thumbUrl } = SeedGrid;
@@ -9,8 +9,7 @@ const MOST_PX = 34; // width of the lines
 const MOST_WORKS = 20;
 const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
 let works = kept.recall() ?? []; // by their last round here, with a picture and the prompt
-const list = make("ol", { class: "sg-rounds" });
-list.setAttribute("aria-label", text("rail_label"));
+const list = make("ol", { class: "sg-rounds", "aria-label": text("rail_label") });
 element.replaceChildren(list);
 let current = { epoch: -1, rounds: [] };
 let shown = "";

@@ -33,7 +33,7 @@ const ownHeaders = async () => ({ "X-SeedGrid-Language": language, "X-SeedGrid-V
 async function send(path, options = {}) {
   try {
     const answer = await fetch(path, { ...options, headers: { ...(await ownHeaders()), ...options.headers } });
-    // The server refuses: too many requests, too large, or an error.
+    // The server refuses it: too many requests, too large, or an error.
     if (!answer.ok) shows.status?.({ key: "status_refused", kind: "error", data: { code: answer.status } });
     return answer;
   } catch (error) {
@@ -56,9 +56,8 @@ async function post(path, options) {
 /** Send an action that does not change the place, and show its answer. Null if it was refused. */
 SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, asJson({ state: { ...known, ...more }, ...data }));
 
-/** Ask for what leads to another place. A hand is quicker than a server: who presses Back twice asks
-    from a place that is about to change, so each question waits for the answer before it. `next` may
-    tell by the answer what is asked after it, in the same turn. */
+/** Send an action that changes the place, after the answers to all earlier ones: a second click on Back starts
+    from the place of the first one's answer. `next` may return a further action, by the answer. */
 SeedGrid.turn = (action, data = {}, more = {}, next = () => null) => {
   document.dispatchEvent(new CustomEvent("sg-turn", { detail: [action, data, more] }));
   return line(async () => {
@@ -103,8 +102,8 @@ SeedGrid.listen = async (action, data = {}, signal = null) => {
 const PAUSE_MS = 2000;
 let current = null;
 
-/** Listen to the news of a page state; without one, listen no more. A connection that breaks off is
-    taken up again; a newer page state ends it, and so does a server that is gone. */
+/** Follow the updates of a page state; without one, stop. A broken connection is opened again, until a newer
+    page state comes or the server does not answer. */
 SeedGrid.stream = async (state) => {
   current?.abort();
   current = state ? new AbortController() : null;
@@ -129,8 +128,7 @@ function settle(state) {
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// The server does not answer: the page says so, keeps what was typed (place.js), and reloads once
-// as soon as it answers.
+// When the server does not answer, the page says so, keeps what was typed (place.js), and reloads once it answers.
 const went = SeedGrid.kept("seedgrid-went", () => sessionStorage);
 let banner = null;
 let isLeaving = false;
@@ -148,8 +146,7 @@ async function away() {
 
 const answers = () => fetch("healthz", { cache: "no-store" }).then(() => true, () => false);
 
-/** The page stands again. A run that nobody knows any more went with its server, and so did a
-    place without a finished picture: it was no wrong address. */
+/** After a reload: say that the server's restart ended the run, also where its place has no finished picture. */
 SeedGrid.back = (epoch) => {
   const before = went.recall();
   went.keep(null);
@@ -161,12 +158,8 @@ SeedGrid.back = (epoch) => {
 };
 SeedGrid.away = away;
 
-/** Import a module that is loaded on demand. */
-SeedGrid.module = (name) =>
-  import(`./${name}.js`).catch(() => {
-    away();
-    return new Promise(() => undefined);
-  });
+/** Import a module that is loaded on demand; without a server it never resolves. */
+SeedGrid.module = (name) => import(`./${name}.js`).catch(() => (away(), new Promise(() => undefined)));
 SeedGrid.isAway = () => Boolean(banner);
 
 /** On a Space with ZeroGPU, get the token of the user's quota from the surrounding page. */

@@ -9,8 +9,7 @@ const MANY = 10; // columns, from which on seeds are hidden
 const FEW = 4; // columns, up to which captions are shown
 const pick = (data) => (SeedGrid.picking = SeedGrid.ask("pick", data));
 const example = (data) => SeedGrid.turn("example", data);
-const grid = make("div", { class: "sg-grid", role: "listbox" });
-grid.setAttribute("aria-label", text("stage_label"));
+const grid = make("div", { class: "sg-grid", role: "listbox", "aria-label": text("stage_label") });
 const [title, about] = [make("strong"), make("span")];
 element.replaceChildren(grid, make("div", { class: "sg-invitation" }, make("div", {}, title, about)));
 
@@ -86,7 +85,7 @@ function choose(index) {
 
 SeedGrid.chooseCell = choose;
 
-/** Deselect the picked picture, and say so. */
+/** Deselect the picked picture, with a status. */
 SeedGrid.letGo = () => {
   if (picked === null) return;
   const number = picked + 1;
@@ -97,9 +96,7 @@ SeedGrid.letGo = () => {
 };
 
 function mark() {
-  for (const cell of cells) {
-    cell.node.setAttribute("aria-selected", String(cell.index === picked));
-  }
+  for (const { node, index } of cells) node.setAttribute("aria-selected", String(index === picked));
   SeedGrid.refresh();
   document.dispatchEvent(new CustomEvent("sg-pick", { detail: pickedId() }));
 }

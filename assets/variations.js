@@ -20,9 +20,9 @@ function showFours() {
 
 document.addEventListener("sg-card", showFours);
 
-/* Second rounds: as soon as a picture is picked, a variation that made its round, or that its words
-   hold already, gives way to one that was not tried: the artist's own last ones first (this browser
-   keeps them), then the model's. What was typed since, or chosen, stays. */
+/* Second rounds: when a picture is picked, a variation that made its round, or that is in its prompt already,
+   is replaced by an untried one: the user's own last ones first (this browser keeps them), then the model's.
+   Typed and chosen variations stay. */
 const { recall, keep } = SeedGrid.shortList("seedgrid-variations", 40);
 const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
 const says = (suffix) => bare(suffix).trim() !== "";
@@ -67,8 +67,8 @@ function offer() {
   SeedGrid.isOffering = false;
 }
 
-/** What enlarges: the model itself, unless it spoils what it enlarges, or a network that is here. Without any the
-    page says so where one would look. What was chosen stays chosen. */
+/** Offer what can enlarge: the model itself, unless its results are bad, and installed networks; or say that
+    there is none. The chosen one stays chosen. */
 function offerFinals() {
   const { enlarges, upscalers } = SeedGrid.placeNow();
   const names = enlarges ? ["", ...upscalers] : upscalers;

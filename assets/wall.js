@@ -1,6 +1,6 @@
-/* Several pictures of the stage at once: they are marked by Shift-click, or by a click after "Pick several",
-   and gone on from together, a row each. In a wall the others can be hidden, cells made larger, and a small
-   picture is seen at 300 px under the pointer. */
+/* Several pictures of the stage at once: marked by Shift-click, or by a click after "Pick several", and refined
+   together, a row each. In a wall the others can be hidden, the cells enlarged, and a small picture is shown at
+   300 px under the pointer. */
 import { SeedGrid } from "./base.js";
 
 const { make, text, byId, pictureUrl } = SeedGrid;

@@ -23,7 +23,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.routes import Answers, make_answers
+from seedgrid.web.server.routes import Answers
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -88,7 +88,7 @@ def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
 @pytest.fixture
 def answers(studio: Studio) -> Answers:
     """What the page of that studio answers."""
-    return make_answers(studio)
+    return Answers(studio)
 
 
 @pytest.fixture

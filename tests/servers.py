@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from seedgrid.web.server.app import Site, make_server
+from seedgrid.web.server.app import make_server
 from seedgrid.web.server.routes import Answers
 
 
@@ -17,7 +17,7 @@ def client_of(answers: Answers, folder: Path, *, language: str | None = None) ->
     async def make() -> (
         TestClient
     ):  # Gradio opens a loop where none is running, and leaves it open.
-        site = Site(uploads=folder, language=language, host="127.0.0.1")
-        return TestClient(make_server(answers, site), base_url="http://127.0.0.1")
+        server = make_server(answers, folder, language=language, host="127.0.0.1")
+        return TestClient(server, base_url="http://127.0.0.1")
 
     return asyncio.run(make())

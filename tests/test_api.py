@@ -29,7 +29,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.api import GRID_FIELDS, Api, default_of
-from seedgrid.web.server.routes import make_answers
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0
@@ -213,7 +213,7 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
         return answers[-1][1]
 
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:
-        api = Api(make_answers(studio, libraries), tmp_path / "copies")
+        api = Api(Answers(studio, libraries), tmp_path / "copies")
         (record,) = asyncio.run(grid(api))
         assert libraries.of_programs("").file_of(record["id"])
         with pytest.raises(gr.Error, match="visitors"):

@@ -18,7 +18,7 @@ from seedgrid.models.shelf import bundled_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import check_offered
 from seedgrid.web import launch
-from seedgrid.web.state.studio_view import offered
+from seedgrid.web.serializers.form import offered
 
 
 def test_a_taken_port_gives_the_next_one() -> None:

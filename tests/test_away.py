@@ -41,7 +41,7 @@ from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.web.launch import _lent
+from seedgrid.web.launch import _painter
 
 SOON_S = 60.0
 WHO = contextvars.ContextVar("who", default="nobody")
@@ -190,10 +190,10 @@ def test_only_a_space_with_lent_gpus_paints_away(monkeypatch: pytest.MonkeyPatch
     """Everywhere else nothing stands between the engine and its backend."""
     own = FakeBackend()
     monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
-    assert _lent(own) is own
+    assert _painter(own) is own
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
     assert variables.is_zero_gpu()
-    assert isinstance(_lent(own), AwayBackend)
+    assert isinstance(_painter(own), AwayBackend)
 
 
 @pytest.mark.parametrize("text", ["", "here", "ray://", "ray://host", "ray://a b:1", "ray://h:x"])

@@ -19,8 +19,8 @@ from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.web.server.routes import make_answers
-from seedgrid.web.state.studio_view import LockBadge
+from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.snapshot import LockBadge
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 ME = {"visitor": "0" * 32}
@@ -45,8 +45,8 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
     """What the Verify button answers, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
-        checks = make_answers(studio).checks
-        return [news.verdict async for news in checks.on_verify(picture_id, kept)]
+        handlers = Answers(studio).handlers
+        return [news.verdict async for news in handlers.on_verify(picture_id, kept)]
 
     return asyncio.run(collect())
 

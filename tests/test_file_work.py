@@ -25,8 +25,8 @@ from seedgrid.export import bundle
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
-from seedgrid.web.server import exports
-from seedgrid.web.server.exports import export_routes
+from seedgrid.web.server import files
+from seedgrid.web.server.files import export_routes
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -61,7 +61,7 @@ ROUTES: Final = {
     **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "trash", "mark")},
     **{f"/seedgrid/do/{action}": SMALL for action in ("offer", "advise", "queue")},
 }
-"""By what each address of ours is bounded; Gradio's are the four of the API (guard.py)."""
+"""By what each address of ours is bounded; Gradio's are the four of the API (app.py)."""
 
 
 def test_every_address_says_by_what_it_is_bounded(answers: Answers, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_is_too_much_is_refused_in_a_sentence(
     with client_of(library, FileWorkBounds(download_bytes=1000)) as client:
         answer = client.get(address)
         assert (answer.status_code, "MB together" in answer.text) == (413, True)
-    monkeypatch.setattr(exports, "MAX_PICTURES", 3)
+    monkeypatch.setattr(files, "MAX_PICTURES", 3)
     with client_of(library) as client:
         answer = client.get(address)
         assert (answer.status_code, "select fewer" in answer.text) == (413, True)
@@ -147,7 +147,7 @@ def test_one_address_has_so_much_in_work_and_no_more(
         may_go.wait(60)
         yield b"PK"
 
-    monkeypatch.setattr(exports, "packed_pictures", held)
+    monkeypatch.setattr(files, "packed_pictures", held)
     path = f"/seedgrid/download/{entries[0].id}/round.zip"
     with client_of(library, FileWorkBounds(address=2)) as client, ThreadPoolExecutor(2) as pool:
         going = [pool.submit(client.get, path) for _ in range(2)]

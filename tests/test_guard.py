@@ -24,8 +24,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from seedgrid.web.api import PARAMETERS
+from seedgrid.web.server.app import Guard, SecurityHeaders
 from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
-from seedgrid.web.server.guard import Guard, SecurityHeaders
 
 
 async def echo(request: Request) -> Response:

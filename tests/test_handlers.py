@@ -18,7 +18,7 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import Answers
-from seedgrid.web.state.page_state import PageUpdate, read_page_state
+from seedgrid.web.state.page_state import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
@@ -227,7 +227,7 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
     painter.num_steps = 0
     mine = handlers.on_generate(ASKED, {})
     yours = handlers.on_generate(ASKED, {})
-    handlers.stop(read_page_state(kept(mine)))
+    handlers.on_stop(kept(mine))
     painter.num_steps = math.inf
     stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
     assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
@@ -243,7 +243,7 @@ def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter
     (news,) = following.follow(handlers, kept(runs[-1]), enough=lambda _: True)
     assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
     for run in runs:
-        handlers.stop(read_page_state(kept(run)))
+        handlers.on_stop(kept(run))
 
 
 def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBackend) -> None:

@@ -12,21 +12,21 @@ from starlette.testclient import TestClient
 from seedgrid.storage.files import assets_folder
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.guard import SPACE_FRAMES, page_policy
-from seedgrid.web.server.page import files
-from seedgrid.web.server.routes import make_answers
+from seedgrid.web.server.app import SPACE_FRAMES, page_policy
+from seedgrid.web.server.page import version
+from seedgrid.web.server.routes import Answers
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("library")
     with Studio(library=folder, backend=FakeBackend()) as studio:
-        yield client_of(make_answers(studio), folder)
+        yield client_of(Answers(studio), folder)
 
 
 def test_every_answer_is_hardened(client: TestClient) -> None:
     """Nothing but the page may run a script, whatever is in a file."""
-    for path in ("/", f"/seedgrid/assets/{files().version}/base.js", "/healthz", "/nowhere"):
+    for path in ("/", f"/seedgrid/assets/{version()}/base.js", "/healthz", "/nowhere"):
         headers = client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff", path
         assert headers["referrer-policy"] == "same-origin", path
@@ -54,7 +54,7 @@ def test_a_space_may_be_shown_by_hugging_face_only() -> None:
 
 def test_a_file_is_kept_for_ever_under_the_digest_of_all(client: TestClient) -> None:
     """An older page gets the newest file, which it does not keep."""
-    newest = client.get(f"/seedgrid/assets/{files().version}/base.js")
+    newest = client.get(f"/seedgrid/assets/{version()}/base.js")
     assert "immutable" in newest.headers["cache-control"]
     assert newest.headers["content-encoding"] == "br"
     assert newest.content == (assets_folder() / "base.js").read_bytes()
@@ -86,7 +86,7 @@ def test_the_page_asks_for_little(client: TestClient) -> None:
     page = client.get("/")
     named = re.findall(r'(?:href|src)="(seedgrid/[^"]+)"', page.text)
     assert len(named) < 15
-    font = f"seedgrid/assets/{files().version}/fonts/inter.woff2"
+    font = f"seedgrid/assets/{version()}/fonts/inter.woff2"
     sizes = [int(client.get(f"/{path}").headers["content-length"]) for path in [*named, font]]
     sizes.append(int(page.headers["content-length"]))
     assert sum(sizes) < 150_000

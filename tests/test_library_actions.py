@@ -16,7 +16,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import MAX_PICTURES, LibraryActions, Query
-from seedgrid.web.server.routes import Answers, make_answers
+from seedgrid.web.server.routes import Answers
 
 ME = {"visitor": "0" * 32}
 
@@ -71,7 +71,7 @@ def test_what_is_no_question_gets_no_answer(
     studio: Studio, tmp_path: Path, action: str, rubbish: object
 ) -> None:
     """A browser may send anything."""
-    client = client_of(make_answers(studio), tmp_path)
+    client = client_of(Answers(studio), tmp_path)
     assert client.post(f"/seedgrid/do/{action}", json={"asked": rubbish}).status_code == 422
 
 

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.web.server.calls import MAX_BODY_BYTES, BoundedBody, UploadBounds, lying
+from seedgrid.web.server.calls import MAX_BODY_BYTES, BoundedBody, tidy
 
 UPLOADS = ("/gradio_api/upload", "/seedgrid/drop")
 
@@ -23,9 +23,11 @@ async def echo(request: Request) -> Response:
     return PlainTextResponse(str(len(await request.body())))
 
 
-def client(folder: Path, bounds: UploadBounds) -> TestClient:
+def client(
+    folder: Path, *, upload: float | None = None, together: float | None = None
+) -> TestClient:
     app = Starlette(routes=[Route("/{path:path}", echo, methods=["GET", "POST", "PUT"])])
-    return TestClient(BoundedBody(app, folder=folder, bounds=bounds))
+    return TestClient(BoundedBody(app, folder, upload, together))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,7 @@ def client(folder: Path, bounds: UploadBounds) -> TestClient:
 )
 def test_only_uploads_have_large_bodies(tmp_path: Path, path: str) -> None:
     """Sixty megabytes once passed by every path that ends in /upload and became gigabytes."""
-    guarded = client(tmp_path, UploadBounds(request=1e6))
+    guarded = client(tmp_path, upload=1e6)
     assert guarded.post(path, content=b"1" * (MAX_BODY_BYTES + 1)).status_code == 413
     assert guarded.post(path, content=b"1" * MAX_BODY_BYTES).text == str(MAX_BODY_BYTES)
 
@@ -41,7 +43,7 @@ def test_only_uploads_have_large_bodies(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize("path", UPLOADS)
 def test_an_upload_is_bounded(tmp_path: Path, path: str) -> None:
     """One by its own size, all by what lies on the disk."""
-    guarded = client(tmp_path, UploadBounds(request=1e6, together=2e6))
+    guarded = client(tmp_path, upload=1e6, together=2e6)
     assert guarded.post(path, content=b"1" * 900_000).status_code == 200
     assert guarded.post(path, content=b"1" * 1_100_000).status_code == 413
     (tmp_path / "lying.png").write_bytes(bytes(1_500_000))
@@ -51,7 +53,7 @@ def test_an_upload_is_bounded(tmp_path: Path, path: str) -> None:
 def test_a_body_says_how_long_it_is(tmp_path: Path) -> None:
     """What comes in pieces without a length may have no end."""
     pieces = (part for part in (b"1", b"2"))
-    answer = client(tmp_path, UploadBounds()).post("/seedgrid/do/load", content=pieces)
+    answer = client(tmp_path).post("/seedgrid/do/load", content=pieces)
     assert answer.status_code == 411
 
 
@@ -62,6 +64,6 @@ def test_what_lies_for_an_hour_goes(tmp_path: Path) -> None:
         path.parent.mkdir()
         path.write_bytes(bytes(10_000))
     os.utime(old, (time.time() - 4000,) * 2)
-    assert lying(tmp_path, 3600.0) == 10_000
+    assert tidy(tmp_path, 3600.0) == 10_000
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [new]
     assert not old.parent.exists()

@@ -12,7 +12,7 @@ from seedgrid.models import registry
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import MAX_LIST_KB
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
-from seedgrid.web.server.routes import make_answers
+from seedgrid.web.server.routes import Answers
 
 
 def write(studio: Studio, name: str, content: bytes) -> None:
@@ -66,7 +66,7 @@ def test_a_prompt_with_a_list_is_a_matrix_and_a_variation_several(studio: Studio
 
 def test_the_page_opens_lists_and_counts_their_pictures(studio: Studio) -> None:
     """In the prompt, the lines beside it and a variation; the bound stands and says its number."""
-    handlers = make_answers(studio).handlers
+    handlers = Answers(studio).handlers
     write(studio, "coat", b"red\nblue\n")
     write(studio, "many", b"\n".join(b"%d" % number for number in range(65)))
     asked = {"prompt": "a __coat__ fox", "seeds": "0-3", "size": "64x64", "steps": "1"}

@@ -26,7 +26,7 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.serializers.stage import status_of
-from seedgrid.web.server.routes import Answers, make_answers
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.page_state import PageUpdate
 
 SOON_S = 120.0
@@ -214,7 +214,9 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
 
 def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
     async def listen() -> list[PageUpdate]:
-        news = getattr(answers.live, f"on_{action}")(number=number, **({"kept": ME} | asked))
+        news = getattr(answers.handlers, f"on_live_{action}")(
+            number=number, **({"kept": ME} | asked)
+        )
         async with aclosing(news):
             return [each async for each in news]
 
@@ -285,7 +287,7 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
     backend = HeldBackend(may_go)
 
     async def hang_up(answers: Answers) -> None:
-        news = answers.live.on_generate(fields=ASKED, number=1, kept=ME)
+        news = answers.handlers.on_live_generate(fields=ASKED, number=1, kept=ME)
         async with anyio.create_task_group() as group:
 
             async def listen() -> None:
@@ -298,7 +300,7 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
             group.cancel_scope.cancel()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        anyio.run(hang_up, make_answers(studio))
+        anyio.run(hang_up, Answers(studio))
         assert studio.engine.load.num_waiting == 0
 
 
@@ -310,7 +312,7 @@ def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) ->
 
     async def listen(answers: Answers, number: int) -> None:
         fields = FormPayload(prompt=f"a fox {number}", seeds="0-3")
-        async with aclosing(answers.live.on_generate(fields, number, ME)) as news:
+        async with aclosing(answers.handlers.on_live_generate(fields, number, ME)) as news:
             async for each in news:
                 heard[number] = (each.live or {}).get("key")
 
@@ -326,5 +328,5 @@ def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) ->
             backend.may_go.set()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        anyio.run(ask, make_answers(studio))
+        anyio.run(ask, Answers(studio))
     assert heard == {1: "live_shown", 2: "live_paused_queue", 3: "live_shown"}

@@ -18,7 +18,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.export.sheets import blocks_of
-from seedgrid.web.serializers.rail import living, rounds_of
+from seedgrid.web.serializers.pictures import living, rounds_of
 
 
 def instructions(work: Callable[[], object]) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.studio import Studio
+from seedgrid.web.serializers.stage import opening_cells, opening_files
 from seedgrid.web.server.routes import Answers, starting_suffixes
-from seedgrid.web.state.studio_view import opening_cells, opening_files
 
 ME = {"visitor": "0" * 32}
 

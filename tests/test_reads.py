@@ -18,7 +18,7 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.form import RoundPayload
-from seedgrid.web.server.routes import make_answers
+from seedgrid.web.server.routes import Answers
 from seedgrid.web.state.page_state import PageUpdate
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
@@ -74,7 +74,7 @@ def test_an_event_reads_the_work_once(
     studio: Studio, last: Entry, reads: list[str], event: str
 ) -> None:
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
-    answers = make_answers(studio)
+    answers = Answers(studio)
     update = EVENTS[event](answers.handlers, answers.library, place_of(last))
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.

@@ -70,7 +70,7 @@ def test_a_stream_tells_it_and_ends(answers: Answers) -> None:
 def test_stop_asks_no_library(answers: Answers) -> None:
     place = painted(answers)
     refuse(answers)
-    answers.on_stop(place)
+    answers.handlers.on_stop(place)
 
 
 ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "download/{}/work.zip")

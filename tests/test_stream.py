@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from seedgrid.studio import Studio
 from seedgrid.web.actions import painting
 from seedgrid.web.serializers.form import FormPayload
-from seedgrid.web.server.routes import lines, make_answers
+from seedgrid.web.server.routes import Answers, lines
 from seedgrid.web.state.page_state import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
@@ -40,7 +40,7 @@ def told(answer: str) -> list[dict[str, Any]]:
 def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend) -> None:
     """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
     backend.may_go.clear()
-    answers = make_answers(studio)
+    answers = Answers(studio)
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
     assert shown.state is not None
@@ -69,7 +69,7 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend
 def test_a_stream_holds_no_thread(studio: Studio, backend: GatedBackend) -> None:
     """Each listener once held one that slept: a hundred of them, a hundred threads."""
     backend.may_go.clear()
-    answers, before = make_answers(studio), threading.active_count()
+    answers, before = Answers(studio), threading.active_count()
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
     assert shown.state is not None
@@ -119,7 +119,7 @@ def test_known_pictures_come_with_the_answer_to_the_click(
 ) -> None:
     """What the library knows is on the stage at once: there is nothing to follow."""
     monkeypatch.setattr(painting, "_AT_ONCE_S", 60.0)  # A busy machine looks for longer.
-    handlers = make_answers(studio).handlers
+    handlers = Answers(studio).handlers
     first = handlers.on_generate(ASKED, {})
     assert first.state is not None
     follow(handlers, first.state.model_dump(mode="json"))

@@ -17,8 +17,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import assets_folder
 from seedgrid.web.server import page
-from seedgrid.web.server.page import render
-from seedgrid.web.texts import choose_language, page_texts
+from seedgrid.web.server.page import choose_language, page_texts, render
 
 WEB = Path(page.__file__).parent.parent
 SCRIPTS = sorted(assets_folder().glob("*.js"))

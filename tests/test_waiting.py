@@ -71,9 +71,10 @@ def test_a_run_is_stopped_by_its_owner_only(
     asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
     shown = answers.handlers.on_generate(asked, me)
     run = studio.engine.run(shown.state.run or "")
-    answers.handlers.stop(shown.state.model_copy(update={"visitor": "b" * 32}))
+    kept = shown.state.model_dump(mode="json")
+    answers.handlers.on_stop(kept | {"visitor": "b" * 32})
     assert not run.cancelled
-    answers.handlers.stop(shown.state)
+    answers.handlers.on_stop(kept)
     assert run.cancelled
 
 
@@ -84,15 +85,15 @@ def test_a_check_is_stopped_like_a_run(
     me = "a" * 32
     (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
     backend._step_delay_s = 0.05
-    checks = answers.checks
+    handlers = answers.handlers
 
     async def verify() -> list[object]:
         said = []
-        async for news in checks.on_verify(picture.id, {"visitor": me}):
+        async for news in handlers.on_verify(picture.id, {"visitor": me}):
             said.append(news.verdict)
-            checks.stop("b" * 32)
+            handlers.on_stop({"visitor": "b" * 32})
             if len(said) == 3:
-                checks.stop(me)
+                handlers.on_stop({"visitor": me})
         return said
 
     last = asyncio.run(asyncio.wait_for(verify(), SOON_S))[-1]

@@ -18,8 +18,7 @@ from typing import Any, Final
 import gradio as gr
 from anyio import to_thread
 
-from seedgrid.core.checks import check_count
-from seedgrid.core.errors import InputError, Notice, RunCancelled, SeedGridError
+from seedgrid.core.errors import InputError, Notice, SeedGridError
 from seedgrid.core.events import Event, Loading, Queued, Step
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field, read_fields
@@ -34,7 +33,7 @@ from seedgrid.verify.claim import read_claim
 from seedgrid.web.server.calls import lies_in
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
-from seedgrid.web.server.who import network_of
+from seedgrid.web.state.page_state import network_of
 
 Record = dict[str, Any]
 Files = list[gr.FileData]
@@ -61,11 +60,10 @@ class Api:
         self._file_work = answers.file_work
         self._copies = copies.resolve()
 
-    def grid(self, *given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (as the table says)
+    def grid(self, *values: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (as the table says)
         """Paint one prompt on several seeds: values of `GRID_FIELDS`, and Gradio's request."""
-        *values, request = given
-        names = [row.name for row in GRID_FIELDS]
-        arguments = dict(zip(names, values, strict=True))
+        *settings, request = values
+        arguments = dict(zip(PARAMETERS["grid"], settings, strict=True))
 
         def start() -> Run:
             return self._studio.start_grid(read_grid(arguments), **self._options(request))
@@ -104,12 +102,11 @@ class Api:
             for suffix in suffixes:
                 _check_kind("vary", suffix, str)
             check_count(len(suffixes), field="vary")
-            options = self._options(request)
-            parent = options["library"].get(picture_id)
             _check_kind("hold", hold, float, int, type(None))
             _check_kind("feather", feather, int, type(None))
+            options = self._options(request)
             return self._studio.start_refine(
-                parent,
+                options["library"].get(picture_id),
                 suffixes or GUIDE_SUFFIXES,
                 hold=None if hold is None else float(hold),
                 only=mask,
@@ -131,22 +128,20 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch, who = StepWatch(), self._options(request)
-        owner, address = who["owner"], who["address"]
+        watch, options = StepWatch(), self._options(request)
+        owner, address = options["owner"], options["address"]
         path = self._uploaded(picture)
         with _errors_of_gradio():
             claim = await self._file_work.do(address, lambda: read_claim(path))
-            check_starts([claim.recipe], who["library"])
+            check_starts([claim.recipe], options["library"])
             future = self._studio.verifier.verify([claim], watch, owner=owner, address=address)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for _ in steps:
                     pass
-            if future.cancelled():
-                raise RunCancelled("run_cancelled")
-            (found,) = future.result()
-            verdict: dict[str, Any] = found.as_json()
-        del verdict["path"]  # Gradio's client would take it for a file to fetch.
-        return verdict
+            (verdict,) = future.result()
+        answer: dict[str, Any] = verdict.as_json()
+        del answer["path"]  # Gradio's client would take it for a file to fetch.
+        return answer
 
     async def recipe(
         self, picture: gr.FileData, request: gr.Request | None = None
@@ -160,14 +155,23 @@ class Api:
         path = self._uploaded(picture)
         with _errors_of_gradio():
             address = self._options(request)["address"]
-            return await self._file_work.do(address, lambda: file_record(path))
+            record = await self._file_work.do(address, lambda: png.read(path))
+        return {
+            "recipe_id": record.recipe.id,
+            "recipe": record.recipe.model_dump(mode="json"),
+            "passport": record.passport.model_dump(mode="json"),
+            "lineage": record.lineage.model_dump(mode="json"),
+            "pixels_sha256": record.pixels_sha256,
+        }
 
     def _options(self, request: gr.Request | None) -> RunOptions:
         """Return the options of a caller's run: owner, address and library."""
         address = network_of(request.client.host if request and request.client else None)
-        who = (request.session_hash if request else None) or address
-        library = self._libraries.of_programs(address)
-        return RunOptions(owner=f"api-{who}" if who else "api", address=address, library=library)
+        caller = (request.session_hash if request else None) or address
+        owner = f"api-{caller}" if caller else "api"
+        return RunOptions(
+            owner=owner, address=address, library=self._libraries.of_programs(address)
+        )
 
     def _uploaded(self, picture: object) -> Path:
         """Return an upload's path and keep it for another hour; raise where it is none."""
@@ -184,13 +188,12 @@ class Api:
         progress = gr.Progress()
         with _errors_of_gradio():
             run = await begun(start)
-            async with aclosing(followed(run)) as news:
-                async for events in news:
+            async with aclosing(followed(run)) as updates:
+                async for events in updates:
                     finished = run.finished
                     if events:
-                        progress(
-                            len(finished) / len(run.jobs), desc=_progress_text(events[-1], run)
-                        )
+                        share = len(finished) / len(run.jobs)
+                        progress(share, desc=_progress_text(events[-1], run))
                     if new := sorted(finished.keys() - shown.keys()):
                         for cell in new:
                             shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
@@ -220,18 +223,19 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Parameter names by endpoin
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
     """Add the functions to a server as Gradio endpoints."""
     api = Api(answers, copies)
-    grid = _as_gradio_reads(api.grid, _grid_parameters(), _grid_docstring())
+    grid = _as_gradio_reads(api.grid, _grid_parameters())
+    about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
+    lines = ["Paint one prompt on several seeds.", "", "Args:", *about]
+    grid.__doc__ = "\n".join([*lines, "", "Yields:", "    The PNG files, and a record of each."])
     refine = _as_gradio_reads(api.refine, inspect.signature(api.refine).parameters.values())
     for function in (grid, refine, api.verify, api.recipe):
         server.api(function, name=function.__name__, concurrency_limit=None)
 
 
 def _as_gradio_reads(
-    function: Callable[..., AsyncGenerator[Answer, None]],
-    parameters: Iterable[inspect.Parameter],
-    words: str | None = None,
+    function: Callable[..., AsyncGenerator[Answer, None]], parameters: Iterable[inspect.Parameter]
 ) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Return a function with the signature and documentation that Gradio shows."""
+    """Return a function with the signature that Gradio shows."""
 
     @wraps(function)
     async def answer(*args: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
@@ -242,7 +246,6 @@ def _as_gradio_reads(
     signature = inspect.Signature([*parameters], return_annotation=Answer)
     answer.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
     answer.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    answer.__doc__ = words or function.__doc__
     return answer
 
 
@@ -254,12 +257,6 @@ def _grid_parameters() -> Iterator[inspect.Parameter]:
         default = inspect.Parameter.empty if row.name == "prompt" else default_of(row)
         yield inspect.Parameter(row.name, kind, annotation=annotation, default=default)
     yield inspect.Parameter("request", kind, annotation=gr.Request, default=None)
-
-
-def _grid_docstring() -> str:
-    about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
-    answer = ["", "Yields:", "    The PNG files, and a record of each."]
-    return "\n".join(["Paint one prompt on several seeds.", "", "Args:", *about, *answer])
 
 
 def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
@@ -278,16 +275,12 @@ def read_grid(arguments: Mapping[str, Any]) -> Request:
         number = (int,) if row.value_type is float else ()
         kinds = (bool,) if row.value_type is bool else (row.value_type, *number, str, type(None))
         _check_kind(row.name, arguments[row.name], *(kinds[:1] if row.name == "prompt" else kinds))
-    read = read_fields(GRID_FIELDS, arguments)
-    return Request(**({"prompt": ""} | read))
-
-
-_JSON_NAMES: Final[dict[type, str]] = {type(None): "null"}
+    return Request(**({"prompt": ""} | read_fields(GRID_FIELDS, arguments)))
 
 
 def _check_kind(name: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        reason = " / ".join(_JSON_NAMES.get(kind, kind.__name__) for kind in kinds)
+        reason = " / ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
         raise InputError("call_wrong", field=name, value=name, reason=reason)
 
 
@@ -327,16 +320,4 @@ def picture_record(entry: Entry, run: Run) -> dict[str, Any]:
         "pixels_sha256": entry.pixels_sha256,
         "recipe": entry.recipe.model_dump(mode="json"),
         "notices": [str(notice) for notice in (*run.notices, *missed)],
-    }
-
-
-def file_record(path: Path) -> dict[str, Any]:
-    """Return what a PNG file says of itself, as plain data."""
-    record = png.read(path)
-    return {
-        "recipe_id": record.recipe.id,
-        "recipe": record.recipe.model_dump(mode="json"),
-        "passport": record.passport.model_dump(mode="json"),
-        "lineage": record.lineage.model_dump(mode="json"),
-        "pixels_sha256": record.pixels_sha256,
     }

@@ -9,9 +9,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from seedgrid.core.variables import (
@@ -28,9 +33,43 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gr
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
-from seedgrid.web.stubs import without_stubs
 
-with large_import(), without_stubs():
+_COMPONENTS: Final = "gradio.component_meta"
+_WRITE_STUB: Final = "create_or_modify_pyi"
+
+
+class _WithoutStubs(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname == _COMPONENTS else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Loader(fullname, spec.origin)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        if hasattr(module, _WRITE_STUB):
+            setattr(module, _WRITE_STUB, lambda *_: None)
+
+
+@contextmanager
+def _without_stubs() -> Iterator[None]:
+    """Import Gradio without its stub files, which no option turns off.
+
+    Each component class compares or writes a `.pyi` file: half of the time of Gradio's import.
+    """
+    finder = _WithoutStubs()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+with large_import(), _without_stubs():
     import gradio as gr
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError
@@ -42,10 +81,10 @@ with large_import(), without_stubs():
     from seedgrid.formats.own_texts import check_signing
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
-    from seedgrid.web.server.app import Site, make_server
-    from seedgrid.web.server.calls import LYING_S, UploadBounds, every_minute, lying
+    from seedgrid.web.server.app import make_server
+    from seedgrid.web.server.calls import KEPT_S, every_minute, tidy
     from seedgrid.web.server.page import MAX_FILE_MB
-    from seedgrid.web.server.routes import Answers, make_answers
+    from seedgrid.web.server.routes import Answers
     from seedgrid.web.server.waiting import FileWorkBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -56,7 +95,7 @@ PORT: Final = 7860
 _MAX_THREADS: Final = 400  # Maximum number of API calls in Gradio's queue, waiting ones included
 _NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
-_MCP_UNTIL: Final = 2
+_MCP_UNTIL: Final = 2  # The first major version of `mcp` that Gradio was not made for
 _EXIT_LOST: Final = 70  # The exit code when the engine is lost: EX_SOFTWARE of sysexits.h
 _TELL_S: Final = 3.0  # How long pages and `/healthz` say that the engine is lost before it ends
 _FILE_WORK_TOGETHER: Final = 64  # Maximum number of file tasks of all visitors together
@@ -80,17 +119,17 @@ def main(
     or cluster that is not valid; RunError if the cluster cannot be reached.
     """
     if lang not in languages():
-        choices = ", ".join(languages())
-        raise InputError("language_unknown", field="lang", value=lang, choices=choices)
-    site = _make_site(host, None if lang == "auto" else lang)
+        known = ", ".join(languages())
+        raise InputError("language_unknown", field="lang", value=lang, choices=known)
+    uploads = _uploads_folder()
+    painter = _painter(backend or InstalledBackend(model or default_model()), cluster)
     if is_public():
-        answers = _public_answers(model, backend, cluster)
+        answers = _public_answers(model, painter)
     else:
-        installed = backend or InstalledBackend(model or default_model())
-        painter = _spread(installed, cluster) if cluster else installed
-        answers = make_answers(_make_studio(model, library, painter))
+        answers = Answers(_make_studio(model, library, painter))
     with answers.studio as studio:
-        server = make_server(answers, site)
+        language = None if lang == "auto" else lang
+        server = make_server(answers, uploads, language=language, host=host)
         free = find_port(host, port)
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
@@ -123,7 +162,7 @@ def serve(server: gr.Server, **options: Any) -> str:  # noqa: ANN401 (as `Server
 
 
 def _has_agents() -> bool:
-    """Tell whether agents may use the page: at home, with the `mcp` that Gradio is made for."""
+    """Whether agents may use the page: at home, with a version of `mcp` that Gradio supports."""
     try:
         return not is_public() and int(version("mcp").partition(".")[0]) < _MCP_UNTIL
     except PackageNotFoundError:
@@ -134,7 +173,7 @@ def wait_until_stopped(server: gr.Server, studio: Studio) -> None:
     """Wait for Ctrl+C or SIGTERM, then stop what runs and keep what is finished."""
     stopped = threading.Event()
     with first_stops(stopped.set):
-        while not stopped.wait(_POLL_S):  # A wait without an end hears no Ctrl+C on Windows.
+        while not stopped.wait(_POLL_S):  # A wait without a timeout hears no Ctrl+C on Windows.
             pass
         say("Stopping; what is finished is kept. Again ends at once.")
         studio.close()
@@ -153,19 +192,17 @@ def find_port(host: str, port: int) -> int:
 
 def _bound(host: str, port: int) -> int:
     """Return a port free at `host`, and at 127.0.0.1, where Gradio looks for one in any case."""
-    family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(address)
-        found = int(probe.getsockname()[1])
-    return found if family == socket.AF_INET else _bound(HOST, found)
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.create_server(address, family=family) as probe:
+        bound = int(probe.getsockname()[1])
+    return bound if family == socket.AF_INET else _bound(HOST, bound)
 
 
 def build_space() -> tuple[gr.Server, Answers]:
     """Put together the page of a Space."""
-    site = _make_site()
-    answers = _public_answers(None, None, None)
-    return make_server(answers, site), answers
+    uploads = _uploads_folder()
+    answers = _public_answers(None, _painter(InstalledBackend(default_model())))
+    return make_server(answers, uploads), answers
 
 
 def warm(studio: Studio) -> None:
@@ -182,7 +219,7 @@ def warm(studio: Studio) -> None:
 
 
 def languages() -> tuple[str, ...]:
-    """What `--lang` may be."""
+    """Return the values of `--lang`."""
     return ("auto", *locales())
 
 
@@ -190,28 +227,26 @@ def give_up() -> None:
     """End the process whose engine is lost; a supervisor sees the exit code and starts it anew."""
     say(f"error: {RunError('engine_lost')}")
     time.sleep(_TELL_S)
-    os._exit(_EXIT_LOST)  # No thread that hangs can keep it from this.
+    os._exit(_EXIT_LOST)  # A thread that hangs cannot prevent this.
 
 
 def say(line: str) -> None:
-    """Tell the person at the terminal."""
+    """Write a line to standard error."""
     sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 
 
-def _public_answers(model: str | None, backend: Backend | None, cluster: str | None) -> Answers:
+def _public_answers(model: str | None, painter: Backend | ManyPainters) -> Answers:
     """Put together a page for strangers: a library for each, deleted when they stay away."""
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    installed = backend or InstalledBackend(model or default_model())
-    painter = _spread(installed, cluster) if cluster else _lent(installed)
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
         max_visitors=count("SEEDGRID_MAX_VISITORS"),
         max_bytes=megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
-    every_minute(libraries.forget_who_is_away)
+    every_minute(libraries.delete_unused)
     bounds = FileWorkBounds(
         address=count("SEEDGRID_MAX_FILES_PER_ADDRESS"),
         together=_FILE_WORK_TOGETHER,
@@ -219,25 +254,24 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
         download_bytes=megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
         dropped=count("SEEDGRID_MAX_DROPPED"),
     )
-    return make_answers(studio, libraries, bounds)
+    return Answers(studio, libraries, bounds)
 
 
-def _lent(installed: Backend) -> Backend:
-    """Return the backend of a public page: ZeroGPU's on such a Space, else the given one."""
-    if not is_zero_gpu():
-        return installed
-    from seedgrid.diffusion.away.computing import AwayBackend, ZeroGpu
+def _painter(installed: Backend, cluster: str | None = None) -> Backend | ManyPainters:
+    """Return the backend that paints: a cluster's, ZeroGPU's on such a Space, or this process's."""
+    if cluster:
+        from seedgrid.diffusion.away import ray_node
 
-    return AwayBackend(ZeroGpu(), installed)
+        say(f"The cluster is at ray://{ray_node.connect(cluster)}")
+        from seedgrid.diffusion.away.ray_cluster import RayCluster
 
+        return RayCluster(installed, DeferredBackend)
+    if is_zero_gpu():
+        from seedgrid.diffusion.away.computing import AwayBackend
+        from seedgrid.diffusion.away.zero_gpu import ZeroGpu
 
-def _spread(installed: Backend, cluster: str) -> ManyPainters:
-    from seedgrid.diffusion.away import ray_node
-
-    say(f"The cluster is at ray://{ray_node.connect(cluster)}")
-    from seedgrid.diffusion.away.ray_cluster import RayCluster
-
-    return RayCluster(installed, DeferredBackend)
+        return AwayBackend(ZeroGpu(), installed)
+    return installed
 
 
 def _make_studio(
@@ -260,7 +294,7 @@ def _make_studio(
     )
 
 
-def _make_site(host: str | None = None, language: str | None = None) -> Site:
+def _uploads_folder() -> Path:
     """Set Gradio's upload folder before the server reads it; files stay there for an hour."""
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
@@ -268,8 +302,5 @@ def _make_site(host: str | None = None, language: str | None = None) -> Site:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     uploads = Path(os.environ["GRADIO_TEMP_DIR"])
     uploads.mkdir(parents=True, exist_ok=True)
-    every_minute(partial(lying, uploads, LYING_S))
-    bounds = UploadBounds(
-        request=megabytes("SEEDGRID_MAX_UPLOAD_MB"), together=megabytes("SEEDGRID_MAX_UPLOADS_MB")
-    )
-    return Site(uploads=uploads, bounds=bounds, language=language, host=host)
+    every_minute(partial(tidy, uploads, KEPT_S))
+    return uploads

@@ -28,7 +28,7 @@ from steps import (
     wait_until_done,
 )
 
-from seedgrid.web.texts import say
+from seedgrid.web.server.page import say
 
 FIELDS = """() => ["prompt", "seeds", "steps", "size", "negative", "scheduler", "vary-1", "vary-2"]
     .map((id) => document.querySelector(`#sg-${id} :is(textarea, input, select)`)?.value)"""

@@ -24,15 +24,14 @@ from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.library import Library
-from seedgrid.library.search import Sort
+from seedgrid.library.search import Page, Sort
 from seedgrid.library.take_in import Taken, take_in
-from seedgrid.studio import RunOptions, Studio
+from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.form import write_fields
-from seedgrid.web.server.who import Id, Kept
-from seedgrid.web.state.page_state import PageUpdate, next_epoch, reports_errors
+from seedgrid.web.serializers.stage import opening_files
+from seedgrid.web.state.page_state import Id, Kept, PageUpdate, next_epoch, reports_errors
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
-from seedgrid.web.state.studio_view import opening_files
 
 PAGE_SIZE: Final = 60
 MAX_TAGS_SHOWN: Final = 200
@@ -111,8 +110,18 @@ class LibraryActions:
     @reports_errors
     def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Return a page of works, or of the pictures that a search finds."""
-        library, find = self._snapshots.look(kept).library, _works if asked.is_open else _pictures
-        return PageUpdate(library=find(library, asked))
+        library, query = self._snapshots.look(kept).library, asked
+        if query.is_open:
+            works = library.works(limit=PAGE_SIZE, after=query.after, sort=query.sort)
+            items = [pictures.item(work.cover, work) for work in works.works]
+            after = works.after
+        else:
+            page = _search(library, query)
+            items = [pictures.item(e, times=page.times.get(e.id, 1)) for e in page.entries]
+            after = page.after
+        is_more = query.after is not None
+        answer = {"number": query.number, "items": items, "after": after, "is_more": is_more}
+        return PageUpdate(library=answer if is_more else answer | {"tags": _tags_of(library)})
 
     @reports_errors
     def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
@@ -131,9 +140,8 @@ class LibraryActions:
         if entry is None:
             return PageUpdate()
         update = snapshot.moved_to(entry).show()
-        place = update.place or {}
+        place, seed = update.place or {}, entry.recipe.seed
         # The fields are filled in from the clicked picture alone.
-        seed = entry.recipe.seed
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
@@ -168,35 +176,34 @@ class LibraryActions:
             library.set_favourites(ids, asked.favourite)
         if asked.add or asked.remove:
             library.tag(ids, add=asked.add, remove=asked.remove)
-        return PageUpdate(library={"tags": tags_of(library)})
+        return PageUpdate(library={"tags": _tags_of(library)})
 
     @reports_errors
-    def on_drop(
-        self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
-    ) -> PageUpdate:
+    def on_drop(self, files: Sequence[str], kept: object, most: int | None = None) -> PageUpdate:
         """Import dropped files: SeedGrid's are kept and opened, others fill in the fields."""
-        snapshot = self._snapshots.look(kept, address)
+        snapshot, paths = self._snapshots.look(kept), [Path(file) for file in files]
         try:
             taken = [
                 _known_by_pixels(each, snapshot.library)
-                for each in islice(take_in(snapshot.library, [Path(file) for file in files]), most)
+                for each in islice(take_in(snapshot.library, paths), most)
             ]
-            is_bundle = any(file.lower().endswith(".zip") for file in files)
+            is_bundle = any(path.suffix.lower() == ".zip" for path in paths)
             if taken and not is_bundle and all(_is_plain(each) for each in taken):
                 # It holds no recipe: it becomes the picture to start from.
-                start = self._studio.take_start(Path(files[-1]), snapshot.library)
+                start = self._studio.take_start(paths[-1], snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
+            return self._taken(taken, snapshot)
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
-        return self._taken(taken, snapshot, address)
 
-    def _taken(self, taken: Sequence[Taken], snapshot: Snapshot, address: str) -> PageUpdate:
+    def _taken(self, taken: Sequence[Taken], snapshot: Snapshot) -> PageUpdate:
+        """Show imported files: a poster's work, else our pictures, else another tool's settings."""
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         works = [each.work for each in taken if each.work]
         if works:
-            return self._bring_back(works[-1], snapshot, address)
+            return self._paint_work(works[-1], snapshot)
         if ours:
             update = snapshot.moved_to(ours[-1]).show()
             status = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
@@ -204,44 +211,38 @@ class LibraryActions:
         if foreign:
             return self._filled(foreign[-1])
         errors = [each.error for each in taken if each.error is not None]
-        error = errors[0] if errors else InputError("import_nothing", field="drop")
-        return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
+        raise errors[0] if errors else InputError("import_nothing", field="drop")
 
-    def _bring_back(
-        self, work: Sequence[WorkPicture], snapshot: Snapshot, address: str
-    ) -> PageUpdate:
-        """Have the pictures of a poster painted, and show the first round."""
-        options = RunOptions(
-            owner=snapshot.state.visitor, address=address, library=snapshot.library
+    def _paint_work(self, work: Sequence[WorkPicture], snapshot: Snapshot) -> PageUpdate:
+        """Start a run for the missing pictures of a poster, and show its first round."""
+        state, library = snapshot.state, snapshot.library
+        run = self._studio.start_work(
+            work, owner=state.visitor, address=state.address, library=library
         )
-        try:
-            run = self._studio.start_work(work, **options)
-        except SeedGridError as error:
-            return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
         if run is not None:
             return snapshot.after(run).show()
-        return snapshot.moved_to(snapshot.library.get(work[-1].lineage.picture_id)).show()
+        return snapshot.moved_to(library.get(work[-1].lineage.picture_id)).show()
 
     def _filled(self, imported: Imported) -> PageUpdate:
         """Fill in prompt and seeds of another tool's picture, and offer its other settings."""
         fitting = fit(imported, self._studio.card())
-        asked = fitting.request
+        request = fitting.request
         basic = Request(
-            prompt=asked.prompt,
-            negative_prompt=asked.negative_prompt,
-            seeds=asked.seeds,
-            noise_mix=asked.noise_mix,
-            weights=asked.weights,
+            prompt=request.prompt,
+            negative_prompt=request.negative_prompt,
+            seeds=request.seeds,
+            noise_mix=request.noise_mix,
+            weights=request.weights,
         )
         fields: stage.Json = {**write_fields(basic)}
-        whole = write_fields(asked)
+        whole = write_fields(request)
         settings = {name: value for name, value in whole.items() if value != fields[name]}
         reasons = [stage.notice(reason) for reason in fitting.reasons]
         data = {"tool": fitting.tool, "reasons": reasons, "settings": settings}
         status = stage.say(next_epoch(), "error_imported", kind="note") | {"data": data}
         del fields["model"]
         if self._studio.card().num_inference_steps >= MIN_STEPS:
-            held = [line for each in fitting.reasons for line in _held_line(each, asked.prompt)]
+            held = [line for each in fitting.reasons for line in _held_line(each, request.prompt)]
             fields |= {"vary": held} if held else {}
         return PageUpdate(fields=fields, status=status)
 
@@ -271,18 +272,12 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
     return taken if entry is None else replace(taken, entry=entry, error=None)
 
 
-def _works(library: Library, query: Query) -> stage.Json:
-    page = library.works(limit=PAGE_SIZE, after=query.after, sort=query.sort)
-    items = [pictures.item(work.cover, work) for work in page.works]
-    return _answer(library, query, items, page.after)
-
-
-def _pictures(library: Library, query: Query) -> stage.Json:
-    page = library.search(
+def _search(library: Library, query: Query) -> Page:
+    return library.search(
         query.text,
         model=query.model or None,
         seed=query.seed,
-        favourite=True if query.favourite else None,
+        favourite=query.favourite or None,
         since=query.since or None,
         until=query.until or None,
         trashed=query.trashed,
@@ -292,19 +287,9 @@ def _pictures(library: Library, query: Query) -> stage.Json:
         limit=PAGE_SIZE,
         after=query.after,
     )
-    items = [pictures.item(entry, times=page.times.get(entry.id, 1)) for entry in page.entries]
-    return _answer(library, query, items, page.after)
 
 
-def _answer(
-    library: Library, query: Query, items: list[stage.Json], after: int | None
-) -> stage.Json:
-    is_more = query.after is not None
-    answer = {"number": query.number, "items": items, "after": after, "is_more": is_more}
-    return answer if is_more else answer | {"tags": tags_of(library)}
-
-
-def tags_of(library: Library) -> list[stage.Json]:
+def _tags_of(library: Library) -> list[stage.Json]:
     """Return the library's most used tags."""
     tags = library.collections()[:MAX_TAGS_SHOWN]
     return [{"tag": each.tag, "number": each.num_pictures} for each in tags]
@@ -313,9 +298,9 @@ def tags_of(library: Library) -> list[stage.Json]:
 def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
     """Return the named pictures, and all that they and the works stand for, each once."""
     works = {alike: None for work in chosen.works for alike in library.alike(work)}
-    found = {entry.id: entry for work in works for entry in library.work(work)}
-    found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}
+    entries = {entry.id: entry for work in works for entry in library.work(work)}
+    entries |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}
     for picture_id in chosen.pictures:
-        if picture_id not in found:
-            found[picture_id] = library.get(picture_id)
-    return tuple(found.values())
+        if picture_id not in entries:
+            entries[picture_id] = library.get(picture_id)
+    return tuple(entries.values())

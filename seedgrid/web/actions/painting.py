@@ -1,47 +1,59 @@
-"""The actions of clicks, keys and loads: each takes values and returns what changes on the page.
+"""The actions of clicks, keys, loads and typing: each returns what changes on the page.
 
-They start a run or change the place in the tree; following.py streams the run.
+They start a run or change the place in the tree; streams.py follows the run. A live run paints the
+prompt while the person types: it saves nothing, and ends within a step when its stream is closed.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, Unpack
 
 from fastapi import Body
 
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.events import Loading, Noise, Started
+from seedgrid.core.events import Finished, Loading, Missed, Noise, Started
 from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
-from seedgrid.locales import ENGLISH
 from seedgrid.models.shelf import UPSCALERS
 from seedgrid.studio import RunOptions
-from seedgrid.web.actions.following import Following
+from seedgrid.web.actions.streams import Streams
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.form import (
     FormPayload,
     RoundPayload,
+    offered,
     read_placement,
     read_prompts,
     read_region,
     read_request,
-    read_what_can_be,
+    read_valid,
     write_fields,
 )
-from seedgrid.web.serializers.rail import Round
-from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
-from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state, reports_errors
+from seedgrid.web.server.waiting import begun, followed
+from seedgrid.web.state.page_state import (
+    NOBODY,
+    Asks,
+    Id,
+    Kept,
+    PageUpdate,
+    read_page_state,
+    reports_errors,
+)
 from seedgrid.web.state.snapshot import Snapshot
-from seedgrid.web.state.studio_view import offered
+
+Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each answer repeats it
 
 NUM_LIVE: Final = 4  # How many pictures Live paints at most
 _AT_ONCE_S: Final = 0.1  # How long a click waits, in case the library has all pictures
 _NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
+# Errors after which Live waits; it is cancelled when another page of the visitor paints live.
+_PAUSING: Final = ("too_many_runs", "too_many_here", "queue_full", "run_cancelled")
 
 
-class Handlers(Following):
+class Handlers(Streams):
     """The page's actions. Safe from any thread: all state is in the page state and the library."""
 
     @reports_errors
@@ -59,108 +71,95 @@ class Handlers(Following):
         `place` is a round or a picture, `link` the query of a link; `start` asks for the page
         before the first grid, `offer` for the options of the settings.
         """
-        snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
+        snapshot = self._snapshots.of(read_page_state(kept).move())
         shown = self._arrived(snapshot, place, link, is_start=start)
-        first = self.on_offer(language=who.language).offer if offer else None
-        return replace(shown, offer=first, keyed=not who.has_cookie)
+        options = self.on_offer(who=who).offer if offer else None
+        return replace(shown, offer=options, keyed=not who.has_cookie)
 
     def _arrived(
         self, snapshot: Snapshot, place: str | None, link: str, *, is_start: bool
     ) -> PageUpdate:
-        found = find_place(snapshot, place) if place else None
-        if found is not None:
-            return found.show()
-        if link:
-            return self._open_link(snapshot, link)
-        if place:
-            return _say(snapshot.begun_anew().show(), "place_unknown")
-        is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
-        return (snapshot if is_somewhere and not is_start else snapshot.begun_anew()).show()
-
-    def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
-        """Fill in the fields from a link; nothing is painted before a click."""
+        at_place = _find_place(snapshot, place) if place else None
+        if at_place is not None:
+            return at_place.show()
         empty = snapshot.begun_anew()
-        try:
-            request = read_link(link)
-        except SeedGridError as error:
-            return replace(empty.show(), status=stage.complain(empty.state.epoch, error))
-        if request is None:
-            return empty.show()
-        return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
+        if link:
+            return _open_link(empty, link)
+        if place:
+            status = stage.say(empty.state.epoch, "place_unknown", kind="note")
+            return replace(empty.show(), status=status)
+        is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
+        return (snapshot if is_somewhere and not is_start else empty).show()
 
     @reports_errors
-    def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
+    def on_generate(self, fields: FormPayload, kept: Kept) -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
-        snapshot = self._snapshots.look(kept, address)
-        return self._show_run(snapshot, self.start_grid(snapshot, fields, address))
+        snapshot = self._snapshots.look(kept)
+        return self._show_run(snapshot, self._start_grid(snapshot, fields))
 
-    def start_grid(
-        self, snapshot: Snapshot, fields: FormPayload, address: str, *, live: bool = False
-    ) -> Run:
-        """Have the studio start the grid of the fields."""
+    def on_live_generate(
+        self, fields: FormPayload, number: Number, kept: Kept
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Paint what Generate would, without saving it."""
+        start = partial(self._start_grid, fields=fields, live=True)
+        return self._paint_live(number, kept, start)
+
+    def _start_grid(self, snapshot: Snapshot, fields: FormPayload, *, live: bool = False) -> Run:
         request = read_request(fields)
         prompts = read_prompts(fields, request, self._studio.with_lists)
         num_pictures = len(prompts) * len(request.seeds)
         if live and num_pictures > NUM_LIVE:
             raise InputError("live_many", field="seeds", value=num_pictures, limit=NUM_LIVE)
-        options = self._options(snapshot, fields, address)
-        options["live"] = live
+        options = self._options(snapshot, fields, live=live)
         return self._studio.start_grid(request, prompts, **options)
 
     @reports_errors
-    def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
+    def on_refine(self, around: RoundPayload, kept: Kept) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        snapshot = self._snapshots.look(kept, address)
-        run = self.start_refine(snapshot, around, address)
-        return self._show_run(snapshot, run) if run else PageUpdate()
+        return self._start_from_pick(around, kept, partial(self._refine, around))
 
-    def start_refine(
-        self, snapshot: Snapshot, around: RoundPayload, address: str, *, live: bool = False
-    ) -> Run | None:
-        """Start the refinement of the picked picture, if there is one."""
-        picked, options = snapshot.picked(), self._options(snapshot, around, address)
-        if picked is None:
-            return None
-        options["live"] = live
-        also = [snapshot.library.get(picture_id) for picture_id in around.also]
+    def on_live_refine(
+        self, around: RoundPayload, number: Number, kept: Kept
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Paint what Refine would, without saving it."""
+
+        def start(snapshot: Snapshot) -> Run:
+            picked, options = snapshot.picked(), self._options(snapshot, around, live=True)
+            if picked is None:
+                raise InputError("picture_unknown", field="picture", value="")
+            return self._refine(around, picked, **options)
+
+        return self._paint_live(number, kept, start)
+
+    def _refine(self, around: RoundPayload, picked: Entry, **options: Unpack[RunOptions]) -> Run:
+        also = [options["library"].get(picture_id) for picture_id in around.also]
         region = read_region(around)
         return self._studio.start_refine(
             picked, around.vary, also=also, hold=around.hold, **region, **options
         )
 
     @reports_errors
-    def on_variations(
-        self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
-    ) -> PageUpdate:
+    def on_variations(self, weight: float, around: RoundPayload, kept: Kept) -> PageUpdate:
         """Start a round around the picked picture's noise, with the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
-        return self._start_from_pick(around, kept, address, start)
+        return self._start_from_pick(around, kept, start)
 
     @reports_errors
-    def on_final(
-        self, scale: int, around: RoundPayload, kept: Kept, address: Address = ""
-    ) -> PageUpdate:
+    def on_final(self, scale: int, around: RoundPayload, kept: Kept) -> PageUpdate:
         """Start the large finals of the picked picture; a network is given by name only."""
-        named = around.upscaler
-        network = UPSCALERS.find(named).id if named else None
+        network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
-        return self._start_from_pick(around, kept, address, start)
+        return self._start_from_pick(around, kept, start)
 
     @reports_errors
-    def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
+    def on_again(self, kept: Kept) -> PageUpdate:
         """Paint the round on the stage again, and compare."""
-        snapshot = self._snapshots.look(kept, address)
+        snapshot = self._snapshots.look(kept)
         if snapshot.round is None:
             return PageUpdate()
-        options = self._options(snapshot, RoundPayload(), address)
+        options = self._options(snapshot, RoundPayload())
         run = self._studio.start_again(snapshot.round.entries, **options)
         return self._show_run(snapshot, run)
-
-    def stop(self, state: PageState) -> None:
-        """Stop this browser's run; its listeners see it end."""
-        run = self._studio.engine.run(state.run) if state.run else None
-        if run is not None and run.owner == state.visitor:
-            run.cancel()
 
     def on_queue(
         self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
@@ -182,8 +181,8 @@ class Handlers(Following):
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round."""
         snapshot = self._snapshots.look(kept)
-        found = find_place(snapshot, round_id) if round_id else None
-        return found.show() if found else PageUpdate()
+        at_round = _find_place(snapshot, round_id) if round_id else None
+        return at_round.show() if at_round else PageUpdate()
 
     @reports_errors
     def on_back(self, kept: Kept) -> PageUpdate:
@@ -202,14 +201,12 @@ class Handlers(Following):
             kept, lambda snapshot: snapshot.library.set_favourite(picture_id or "", favourite)
         )
 
-    def advise(
-        self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
-    ) -> PageUpdate:
+    def advise(self, fields: FormPayload, around: RoundPayload, who: Asks = NOBODY) -> PageUpdate:
         """Return notices at the fields, and how long four such pictures take, for Live."""
-        request = read_what_can_be(fields)
+        request = read_valid(fields)
         one = replace(request, prompt="a picture", seeds=(0,))  # The words do not change the time.
         try:
-            advice = self._studio.advise(request, suffixes=around.vary, language=language)
+            advice = self._studio.advise(request, suffixes=around.vary, language=who.language)
             took_s = self._studio.took_s(one, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
@@ -220,13 +217,13 @@ class Handlers(Following):
     def on_offer(
         self,
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
-        language: Language = ENGLISH,
+        who: Asks = NOBODY,
     ) -> PageUpdate:
         """Return the options of the settings with a model."""
-        return PageUpdate(offer=offered(self._studio, model, language))
+        return PageUpdate(offer=offered(self._studio, model, who.language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
-        """Put a picture into the card, or show the error, which news of a run may replace."""
+        """Put a picture into the card, or show the error, which a run's next status may replace."""
         state = read_page_state(kept)
         try:
             snapshot = self._snapshots.of(state)
@@ -235,23 +232,24 @@ class Handlers(Following):
             return PageUpdate(status=stage.complain(state.epoch, error))
 
     def _start_from_pick(
-        self, around: RoundPayload, kept: object, address: str, start: Callable[..., Run]
+        self, around: RoundPayload, kept: object, start: Callable[..., Run]
     ) -> PageUpdate:
         """Start a round from the picked picture, if there is one."""
-        snapshot = self._snapshots.look(kept, address)
-        picked, options = snapshot.picked(), self._options(snapshot, around, address)
+        snapshot = self._snapshots.look(kept)
+        picked, options = snapshot.picked(), self._options(snapshot, around)
         if picked is None:
             return PageUpdate()
         return self._show_run(snapshot, start(picked, **options))
 
     def _options(
-        self, snapshot: Snapshot, fields: FormPayload | RoundPayload, address: str
+        self, snapshot: Snapshot, fields: FormPayload | RoundPayload, *, live: bool = False
     ) -> RunOptions:
         return RunOptions(
             owner=snapshot.state.visitor,
-            address=address,
+            address=snapshot.state.address,
             library=snapshot.library,
             placement=replace(self._studio.placement, **read_placement(fields)),
+            live=live,
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
@@ -263,13 +261,44 @@ class Handlers(Following):
             self._snapshots.lock.consider(run)
         return before.after(run).show(is_asked=True)
 
+    async def _paint_live(
+        self, number: int, kept: object, start: Callable[[Snapshot], Run]
+    ) -> AsyncGenerator[PageUpdate, None]:
+        state = read_page_state(kept).move()
+        answer: stage.Json = {"number": number, "key": "live_paused_queue", "data": {}}
+        if self._studio.is_busy_for_others(state.visitor):
+            yield PageUpdate(live=answer)
+            return
+        try:
+            run = await begun(lambda: start(self._snapshots.of(state)))
+            async with aclosing(followed(run)) as updates:
+                async for events in updates:
+                    if any(isinstance(event, Finished | Missed) for event in events):
+                        shown = stage.stage_of_live(state.epoch, run)
+                        yield PageUpdate(stage=shown, live={"number": number})
+            run.given()  # Raises if it was cancelled or failed.
+            answer["key"] = "live_shown"
+        except SeedGridError as error:
+            if error.code not in _PAUSING:
+                sentence = stage.complain(0, error)  # At no field: a word may be half typed.
+                answer |= {"key": sentence["key"], "data": sentence["data"]}
+        yield PageUpdate(live=answer)
 
-def _say(shown: PageUpdate, key: str) -> PageUpdate:
-    assert shown.state is not None
-    return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
+
+def _open_link(empty: Snapshot, link: str) -> PageUpdate:
+    """Fill in the fields from a link; nothing is painted before a click."""
+    shown, epoch = empty.show(), empty.state.epoch
+    try:
+        request = read_link(link)
+    except SeedGridError as error:
+        return replace(shown, status=stage.complain(epoch, error))
+    if request is None:
+        return shown
+    status = stage.say(epoch, "link_ready", kind="note")
+    return replace(shown, status=status, fields=write_fields(request))
 
 
-def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
+def _find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
     """Return the page at a round, perhaps unfinished, or at a picture; None if there is none."""
     entry = snapshot.find(place)
     if entry is not None:
@@ -283,11 +312,10 @@ def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
     entries = snapshot.library.round(place)
     if not entries:
         return None
-    there = snapshot.moved(work=entries[0].lineage.work_id, round=place, picked=None)
-    return there.moved(picked=pick_of(there.round, there.rounds)) if there.round else there
-
-
-def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
-    """Return the round's picture that was refined last; where none was, the round's parent."""
-    refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
-    return refined[-1] if refined else shown.parent_id
+    at_round = snapshot.moved(work=entries[0].lineage.work_id, round=place, picked=None)
+    shown = at_round.round
+    if shown is None:
+        return at_round
+    # The round's picture that was refined last is picked; where none was, the round's parent.
+    refined = [each.parent_id for each in at_round.rounds if each.parent_round_id == shown.id]
+    return at_round.moved(picked=refined[-1] if refined else shown.parent_id)

@@ -1,1 +1,1 @@
-"""What the scripts of the page are told, as JSON."""
+"""What the page's scripts get as JSON, and its fields."""

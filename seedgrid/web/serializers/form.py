@@ -1,5 +1,6 @@
-"""The fields of the page: read into a request, and filled in from one. Empty fields stay open."""
+"""The fields of the page: their options, read into a request, and filled in from one."""
 
+import sys
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -8,7 +9,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field as Described
 
-from seedgrid.core.checks import MAX_SEEDS_AT_ONCE, check_count
+from seedgrid.core.card import shapes
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, read_fields
@@ -16,32 +17,34 @@ from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
+from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
+from seedgrid.core.variables import is_offered
 from seedgrid.storage.starts import read_picture
+from seedgrid.studio import Studio
+from seedgrid.web.server.page import say
 
 _ADVISED: Final = ("number", "choice")  # Widgets of settings for which a model has defaults
-NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # So many fields for variations the page has
+NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # The number of the page's fields for variations
 
 
-def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
+def _values_of(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
     """Make a dataclass with an attribute for each field: a bool for a switch, else a text."""
-    texts = [
+    values = [
         (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
     ]
-    return make_dataclass("_Texts", texts, frozen=True, kw_only=True)
+    return make_dataclass("_Values", values, frozen=True, kw_only=True)
 
 
 _PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
-_ON_PAGE: Any = _texts(ON_PAGE)
-_ON_CARD: Any = _texts(_PLACED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
+class FormPayload(_values_of(ON_PAGE)):  # type: ignore[misc] # made at run time
     """The values of the page's fields (`core.fields.ON_PAGE`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
+class RoundPayload(_values_of(_PLACED)):  # type: ignore[misc] # made at run time
     """The settings of a round that starts from the picked picture, and of its placement."""
 
     # The variations to append to its prompt
@@ -60,7 +63,7 @@ def read_request(payload: FormPayload) -> Request:
     return Request(**settings)
 
 
-def read_what_can_be(payload: FormPayload) -> Request:
+def read_valid(payload: FormPayload) -> Request:
     """Read the fields of the recipe that are valid; the others stay open."""
     settings: dict[str, Any] = {"prompt": ""}
     for row in ON_PAGE:
@@ -89,7 +92,7 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(
     payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the prompts to paint, each once; `opened` replaces lists that prompts name."""
+    """Return the prompts to paint, each once; `opened` replaces the word lists that they name."""
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
     lines = opened([payload.prompt, *more])
     prompts = tuple(dict.fromkeys(each for line in lines for each in alternatives(line)))
@@ -123,3 +126,54 @@ def _shown(row: Field, request: Request, answers: Request | None) -> str | bool:
     if not is_answer or row.name in ("model", "determinism"):
         return text
     return AUTO if row.has_auto else ""
+
+
+def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
+    """Return lists as [label, value] pairs, defaults of open fields, suggested words and sizes."""
+    card, answers = studio.card(model or None), answers_of(studio, model or None)
+    local_choices = {"model": _models(studio.card().ref.id), "device": _devices(studio)}
+    vocabulary = card.vocabulary
+    hints = {
+        kind: [vocabulary.called(word, language) if vocabulary else word for word in words]
+        for kind, words in card.hints.items()
+    }
+    lists: dict[str, Any] = {}
+    for row in ON_PAGE:
+        if row.widget != "choice":
+            continue
+        names = row.choices(card) if row.choices else local_choices[row.name]
+        pairs = [[say(f"{row.name}_choice_{name}", language) or name, name] for name in names]
+        if row.has_auto:
+            auto = say("choice_auto", language)
+            pairs = [[f"{auto} ({row.text(answers)})", AUTO], *pairs]
+        lists[row.name] = pairs
+    return {
+        "lists": lists,
+        "chosen": {"model": card.ref.id},
+        "open": {row.name: row.text(answers) for row in ON_PAGE if row.widget == "number"},
+        "hints": hints,
+        "shapes": [vars(shape) | {"size": shape.text} for shape in shapes(card)],
+    }
+
+
+def answers_of(studio: Studio, model: str | None) -> Request:
+    """Return the model's defaults as a request."""
+    request = Request(prompt="a picture", seeds=(0,), model=model)
+    return ask_again(studio.resolve(request)[0])
+
+
+def _models(own: str) -> tuple[str, ...]:
+    """Return the names of the models to choose from; on a public page those that it offers."""
+    from seedgrid.models import registry
+
+    installed = (model.id for model in registry.installed())
+    return tuple(dict.fromkeys([own, *filter(is_offered, installed)]))
+
+
+def _devices(studio: Studio) -> tuple[str, ...]:
+    names = ["auto", studio.placement.device]
+    if "torch" in sys.modules and studio.engine.warmth.state == "ready":
+        from seedgrid.diffusion.devices import available_devices
+
+        names += available_devices()
+    return tuple(dict.fromkeys(names))

@@ -1,44 +1,31 @@
-"""One picture as JSON for the page: a cell, a thumbnail, a card, an item of the library.
+"""Pictures as JSON for the page: a cell, a thumbnail, a card, a library item, the lineage rail.
 
 Each says whether the file is lost, so that the page never asks for it, and whether it is in the
 trash. Changes of the noise are share and seed: the page puts them into words.
 """
 
-from __future__ import annotations
-
-import io
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final
 
-from PIL import Image
-
 from seedgrid.core.card import ModelCard
-from seedgrid.core.picture import Entry, Lineage
+from seedgrid.core.picture import Entry, Lineage, without_circles
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Passport, Recipe, describe_mix
 from seedgrid.core.text import one_line, picture_filename
 from seedgrid.core.variations import fours
+from seedgrid.engine import Run
 from seedgrid.formats.links import link_query
 from seedgrid.library.search import Work
 from seedgrid.models.schedulers import names_like
-from seedgrid.storage.unpacking import unpacked
 
 Json = dict[str, Any]
 Change = tuple[Recipe, str]  # A recipe, and the change of its lineage
 
 _SUBTLE_UP_TO: Final = 0.2  # Weights up to this are called subtle
 _LONGEST: Final = 60
-
-
-def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> bytes:
-    """Return a PNG file as a JPEG, or another kind, of at most `side_px` pixels along a side."""
-    with unpacked(path.read_bytes()) as image:
-        thumbnail = image.convert("RGB")
-    thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
-    target = io.BytesIO()
-    thumbnail.save(target, kind, quality=quality)
-    return target.getvalue()
 
 
 def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
@@ -48,7 +35,7 @@ def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
         "seed": recipe.seed,
         "prompt": recipe.words,
         "words": caption(recipe, lineage.change),
-        "mix": mix(recipe, lineage.change),
+        "mix": _shares(recipe)[-1] if _is_noise(recipe, lineage.change) else None,
         "locked": lineage.parent_id is not None,
     }
 
@@ -82,13 +69,13 @@ def card(
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
-    is_neighbour = is_noise(recipe, entry.lineage.change)
+    is_neighbour = _is_noise(recipe, entry.lineage.change)
     names = names_like(recipe.scheduler)
     schedulers = tuple(name for name in names if model is None or name in model.schedulers)
     return thumb(entry) | {
         "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
-        "mix": shares(recipe),
+        "mix": _shares(recipe),
         "neighbour": entry.lineage.cell + 1 if is_neighbour else None,
         "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.words)],
         "painted": recipe.prompt if recipe.typed_prompt else None,
@@ -123,11 +110,6 @@ def _where(passport: Passport) -> str:
     return one_line(", ".join(filter(None, (passport.device_name, kind))), limit=60)
 
 
-def no_picture() -> Json:
-    """The card before a picture is picked."""
-    return {"id": None}
-
-
 def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
     """A picture in the library, or a work by its newest picture; `times` are equal."""
     return thumb(entry) | {
@@ -145,25 +127,139 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
 
 def caption(recipe: Recipe, change: str) -> str:
     """A change as a caption, without the comma before it; empty for noise."""
-    return "" if is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
+    return "" if _is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
 
 
-def mix(recipe: Recipe, change: str) -> Json | None:
-    """The last share of other noise, where that is the change."""
-    return shares(recipe)[-1] if is_noise(recipe, change) else None
-
-
-def shares(recipe: Recipe) -> list[Json]:
-    """All shares of the noise mix, in order."""
+def _shares(recipe: Recipe) -> list[Json]:
     return [{"percent": f"{100 * s.weight:g}", "seed": s.seed} for s in recipe.noise_mix]
 
 
-def is_noise(recipe: Recipe, change: str) -> bool:
+def _is_noise(recipe: Recipe, change: str) -> bool:
     """Tell whether the change is of the noise alone."""
     return bool(recipe.noise_mix) and change == describe_mix(recipe)
 
 
-def round_name(
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """The pictures of one click on Generate or Refine, in the order of their cells.
+
+    `parent_id` is the refined picture; `lane` is 0 for the first line of refinements, then 1, 2, ….
+    """
+
+    id: str
+    parent_id: str | None
+    parent_round_id: str | None
+    lane: int
+    entries: tuple[Entry, ...]
+
+
+def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
+    """Sort a work's pictures into rounds, parents first; one without its parent is a first one."""
+    grouped: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda e: (e.lineage.created_at, e.lineage.cell)):
+        grouped.setdefault(entry.lineage.round_id, []).append(entry)
+    round_of = {entry.id: id_ for id_, cells in grouped.items() for entry in cells}
+    parents = {i: round_of.get(cells[0].lineage.parent_id or "") for i, cells in grouped.items()}
+    children: dict[str | None, list[str]] = {}
+    for id_, parent_round_id in without_circles(parents).items():
+        children.setdefault(parent_round_id, []).append(id_)
+    rounds: list[Round] = []
+    lanes = count()
+    waiting: list[tuple[str, Round | None, int | None]] = [
+        (id_, None, None) for id_ in reversed(children.get(None, []))
+    ]
+    while waiting:
+        id_, parent, straight = waiting.pop()
+        this_round = Round(
+            id=id_,
+            parent_id=grouped[id_][0].lineage.parent_id if parent else None,
+            parent_round_id=parent.id if parent else None,
+            lane=next(lanes) if straight is None else straight,  # from left to right
+            entries=tuple(grouped[id_]),
+        )
+        rounds.append(this_round)
+        first, branches = children.get(id_, [])[:1], children.get(id_, [])[1:]
+        waiting += [(branch, this_round, None) for branch in reversed(branches)]
+        waiting += [(child, this_round, this_round.lane) for child in first]
+    return tuple(rounds)
+
+
+def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
+    """Leave out rounds that are all in the trash, unless another round descends from them."""
+    kept_ids: set[str | None] = {current}
+    for each in reversed(rounds):  # each comes after its parent
+        if each.id in kept_ids or not all(entry.trashed for entry in each.entries):
+            kept_ids |= {each.id, each.parent_round_id}
+    return tuple(each for each in rounds if each.id in kept_ids)
+
+
+def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
+    """Return the rounds from the first one to `round_id`."""
+    path: list[Round] = []
+    next_id: str | None = round_id
+    for each in reversed(rounds):  # each comes after its parent
+        if each.id == next_id:
+            path.insert(0, each)
+            next_id = each.parent_round_id
+    return tuple(path)
+
+
+def rail(
+    epoch: int,
+    rounds: Sequence[Round],
+    *,
+    current: str | None,
+    has_parent: bool,
+    forming: Run | None = None,
+) -> Json:
+    """The lineage rail: each round's pictures; those with refinements are ringed (`picked`)."""
+    parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
+    shown: list[Json] = [
+        {
+            "id": each.id,
+            "parent": each.parent_round_id,
+            "from": each.parent_id,
+            "lane": each.lane,
+            "words": each.entries[0].recipe.words,
+            "cells": [thumb(e) | {"picked": e.id in parents} for e in each.entries],
+        }
+        for each in rounds
+    ]
+    changed = {each.id: [(e.recipe, e.lineage.change) for e in each.entries] for each in rounds}
+    if forming is not None:
+        id_ = forming.lineage.round_id
+        if id_ not in changed:
+            shown.append(_forming_round(forming, rounds))
+        # All jobs, so that its name does not change as pictures are finished.
+        jobs = [forming.jobs[cell] for cell in forming.round_cells]
+        changed[id_] = [(job.recipe, job.lineage.change) for job in jobs]
+    named = _named(shown, changed)
+    return {"epoch": epoch, "rounds": named, "current": current, "has_parent": has_parent}
+
+
+def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json]:
+    """Return the rounds with their names and changes; equal names are counted: "Subtle 2"."""
+    tried: dict[str, set[str]] = {}  # by the parent's round
+    before: dict[tuple[str, str], set[frozenset[str]]] = {}  # by the parent's round and the parent
+    counted: Counter[str] = Counter()
+    named = []
+    for each in shown:
+        changes = [change for _, change in changed[each["id"]] if change]
+        name: Json = {"key": "rail_seeds"}
+        if each["parent"]:
+            words = tried.setdefault(each["parent"], set())
+            same = before.setdefault((each["parent"], each["from"]), set())
+            name = _round_name(changed[each["id"]], same, words)
+            words.update(changes)
+            same.add(frozenset(changes))
+            counted[key := f"{each['parent']} {name}"] += 1
+            if counted[key] > 1:
+                name |= {"nth": counted[key]}
+        named.append(each | {"name": name, "changes": changes})
+    return named
+
+
+def _round_name(
     changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
     """Name a round by what sets it apart: `before` and `tried` are changes of its siblings."""
@@ -171,7 +267,7 @@ def round_name(
     changes = [each for _, each in changed if each]
     if not changes or frozenset(changes) in before:
         return {"key": "rail_again"}
-    if is_noise(recipe, change):
+    if _is_noise(recipe, change):
         is_subtle = recipe.noise_mix[-1].weight <= _SUBTLE_UP_TO
         return {"key": "rail_subtle" if is_subtle else "rail_strong"}
     if recipe.start and change.startswith(f"{recipe.width}x{recipe.height}, "):
@@ -180,3 +276,19 @@ def round_name(
     if not own:
         return {"key": "rail_seed", "data": {"seed": recipe.seed}}
     return {"words": " · ".join(each.lstrip(" ,;") for each in own)[:_LONGEST]}
+
+
+def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
+    """A round without a finished picture, at the end of the rail."""
+    parent_id = run.lineage.parent_id
+    parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
+    is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)
+    new_lane = max((each.lane for each in rounds), default=-1) + 1
+    return {
+        "id": run.lineage.round_id,
+        "parent": parent.id if parent else None,
+        "from": parent_id,
+        "lane": parent.lane if parent and not is_branch else new_lane,
+        "words": run.jobs[0].recipe.words,
+        "cells": [{"id": None, "picked": False} for _ in run.round_cells],
+    }

@@ -1,8 +1,10 @@
-"""The stage and the status line as JSON: pure functions of entries and events; text stays data."""
+"""The stage, with the opening pictures, and the status line as JSON; texts stay keys and data."""
 
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from PIL import Image
@@ -26,6 +28,9 @@ from seedgrid.core.picture import Entry, Lineage, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import ADVICE_CODES
 from seedgrid.engine import Run
+from seedgrid.formats import png
+from seedgrid.storage.files import assets_folder
+from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 
 Json = pictures.Json
@@ -35,11 +40,46 @@ _PREVIEW_QUALITY: Final = 85
 _SHOWN_BEFORE: Final = ADVICE_CODES | {"final_tiles"}  # Shown before the run ended
 
 
-def stage_before_any(
-    epoch: int, examples: list[Json], size: tuple[int, int], *, busy: bool
-) -> Json:
-    """The stage before the first grid: with the opening pictures, or four empty cells."""
-    cells = examples or [{"state": "empty", "seed": seed} for seed in range(4)]
+def opening_files() -> tuple[Path, ...]:
+    """Return the files of the opening pictures, in the order of the page."""
+    return tuple(sorted((assets_folder() / "opening").glob("*.png")))
+
+
+def opening_cells(studio: Studio) -> list[Json]:
+    """Return the opening pictures, if the model is bundled; a click takes them into the library."""
+    records = _records()
+    try:
+        model = studio.card().ref
+    except SeedGridError:  # Generate says what is wrong with the model.
+        return []
+    if not records or any(record.recipe.model != model for record in records):
+        return []
+    return [
+        {
+            "state": "empty",
+            "seed": record.recipe.seed,
+            "prompt": record.recipe.prompt,
+            "words": record.recipe.prompt,
+            "example": number,
+        }
+        for number, record in enumerate(records, 1)
+    ]
+
+
+@cache
+def _records() -> tuple[png.PngRecord, ...]:
+    try:
+        return tuple(png.read(path) for path in opening_files())
+    except SeedGridError:  # The page opens without a damaged asset too.
+        return ()
+
+
+def stage_before_any(epoch: int, studio: Studio | None, *, busy: bool) -> Json:
+    """The stage before the first grid: a studio's opening pictures, or four empty cells."""
+    cells, size = opening_cells(studio) if studio else [], (1, 1)
+    if cells:
+        size = (_records()[0].recipe.width, _records()[0].recipe.height)
+    cells = cells or [{"state": "empty", "seed": seed} for seed in range(4)]
     return {"epoch": epoch, "cells": cells, "size": size, "picked": None, "busy": busy}
 
 
@@ -65,7 +105,8 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
         if cell in run.missed:
             waiting = "missed"
-        cells.append(_asked(recipe, lineage, waiting) | steps.get(cell, {}))
+        waiting_cell = pictures.cell(recipe, lineage, waiting) | {"recipe": recipe.id}
+        cells.append(waiting_cell | steps.get(cell, {}))
     return _stage(epoch, cells, made, picked=picked, busy=not run.has_ended)
 
 
@@ -73,7 +114,8 @@ def stage_of_live(epoch: int, run: Run) -> Json:
     """The stage of a live run; a cell without a source keeps its former picture until then."""
     finished, missed = run.finished, run.missed
     cells = [
-        _asked(job.recipe, job.lineage, "missed" if cell in missed else "live")
+        pictures.cell(job.recipe, job.lineage, "missed" if cell in missed else "live")
+        | {"recipe": job.recipe.id}
         | ({"source": _source(finished[cell])} if cell in finished else {})
         for cell, job in enumerate(run.jobs)
     ]
@@ -84,11 +126,6 @@ def stage_of_live(epoch: int, run: Run) -> Json:
 def _source(entry: Entry) -> str:
     """Return the address of a live picture: in the library, or in memory, where it has no file."""
     return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
-
-
-def _asked(recipe: Recipe, lineage: Lineage, state: str) -> Json:
-    """A cell without a finished picture."""
-    return pictures.cell(recipe, lineage, state) | {"recipe": recipe.id}
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
@@ -124,8 +161,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if unknown := [each for each in run.notices if each.code == "words_unknown"]:
             return say(epoch, "status_words_unknown", kind="note", words=unknown[0].data["words"])
-        case Done() if news := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
-            return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
+        case Done() if notices := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
+            return notice(notices[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=0.0):  # Live had painted them.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):

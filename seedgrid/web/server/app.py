@@ -1,74 +1,93 @@
-"""The page's server, a `gradio.Server`: api.py has Gradio's endpoints, the page is FastAPI routes.
+"""The page's server: Gradio's endpoints of api.py, FastAPI routes of the page, and their guard.
 
-server = make_server(answers, Site(uploads=folder))
-server.launch()
+A route, method or form that is not listed gets 404, another site's request 403, an unknown host
+name 400. The page runs its own modules from this server; no other answer may run a script.
+
+    server = make_server(answers, folder)
 """
 
-from dataclasses import dataclass, field
+import ipaddress
+import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import seedgrid
 from seedgrid.core.errors import SeedGridError, as_ours
-from seedgrid.core.variables import is_zero_gpu
+from seedgrid.core.variables import is_zero_gpu, megabytes, named_hosts
 from seedgrid.studio import Studio
 from seedgrid.web.api import PARAMETERS, publish
 from seedgrid.web.server.calls import (
+    AGENTS,
+    CALLS,
     BoundedBody,
     ProgramCalls,
     Unexpected,
-    UploadBounds,
+    lies_in,
     refuse_call,
+    route_path,
 )
-from seedgrid.web.server.exports import export_routes
-from seedgrid.web.server.files import file_routes
-from seedgrid.web.server.guard import SPACE_FRAMES, UNCACHED, Guard, SecurityHeaders, page_policy
+from seedgrid.web.server.files import export_routes, file_routes
 from seedgrid.web.server.models import model_routes
-from seedgrid.web.server.page import document, files
+from seedgrid.web.server.page import UNCACHED, choose_language, compressed, document, file_answer
 from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
-from seedgrid.web.server.who import welcome
-from seedgrid.web.texts import choose_language
+from seedgrid.web.state.page_state import set_visitor
 
+SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
+_NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
-@dataclass(frozen=True, kw_only=True)
-class Site:
-    """How the page is served."""
-
-    uploads: Path  # The folder of programs' uploads, and of copies for them
-    bounds: UploadBounds = field(default_factory=UploadBounds)  # Of uploads
-    language: str | None = None  # The page's language; None leaves it to the browser
-    host: str | None = None  # The name under which it listens; None on a Space, behind a proxy
+_READ: Final = ("GET", "HEAD")
+_FILE: Final = "/gradio_api/file="
+_ALLOWED: Final = (
+    (_READ, re.compile(r"/|/(config|robots\.txt|healthz)")),
+    (("GET", "HEAD", "POST", "PUT"), re.compile(r"/seedgrid/.+")),
+    (_READ, re.compile(r"/gradio_api/(info|openapi\.json|app_id|startup-events)/?")),
+    (_READ, re.compile(r"/gradio_api/(queue/data|heartbeat/[^/]+|call/(v2/)?[a-z]+/[0-9a-f]{32})")),
+    (("POST",), CALLS),
+    (("POST",), re.compile(r"/gradio_api/(upload|cancel|reset)/?")),
+    (("GET", "POST", "DELETE"), AGENTS),
+)
 
 
 class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
     """A server whose guard runs before Gradio's middleware, which lets other sites read answers."""
 
-    def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
+    def __init__(self, uploads: Path, host: str | None, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
         super().__init__(**options)
-        self._site = site
+        self._uploads = uploads
+        self._host = host
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware, the guard outside."""
-        guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
-        return SecurityHeaders(Unexpected(guarded), _frames(self._site))
+        guarded = Guard(super().build_middleware_stack(), self._uploads, self._host)
+        return SecurityHeaders(Unexpected(guarded), _frames(self._host))
 
 
-def _frames(site: Site) -> str:
-    return SPACE_FRAMES if site.host is None else ""
+def _frames(host: str | None) -> str:
+    return SPACE_FRAMES if host is None else ""
 
 
-def make_server(answers: Answers, site: Site) -> gr.Server:
-    """Return the server; it is not launched."""
+def make_server(
+    answers: Answers, uploads: Path, *, language: str | None = None, host: str | None = None
+) -> gr.Server:
+    """Return the server; it is not launched.
+
+    `uploads` is the folder of programs' uploads and of copies for them. `language` is the page's;
+    None leaves it to the browser. `host` is the name under which the page listens; None on a Space.
+    """
     server = GuardedServer(
-        site,
+        uploads,
+        host,
         title="SeedGrid",
         version=seedgrid.__version__,
         docs_url=None,
@@ -76,8 +95,13 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         openapi_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(BoundedBody, folder=site.uploads, bounds=site.bounds),
-            Middleware(ProgramCalls, files=site.uploads, parameters=PARAMETERS),
+            Middleware(
+                BoundedBody,
+                folder=uploads,
+                upload=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
+                together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+            ),
+            Middleware(ProgramCalls, files=uploads, parameters=PARAMETERS),
         ],
         exception_handlers={
             SeedGridError: _refuse,
@@ -92,33 +116,32 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     server.include_router(model_routes(answers.studio, answers.file_work))
     server.router.routes.extend(
         [
-            _page_route(answers, site.language, page_policy(_frames(site))),
-            Route("/seedgrid/assets/{version}/{name:path}", files().answer),
+            _page_route(answers, language, _frames(host)),
+            Route("/seedgrid/assets/{version}/{name:path}", file_answer),
             _health_route(answers.studio),
         ]
     )
-    publish(server, answers, site.uploads)
+    publish(server, answers, uploads)
     return server
 
 
-def _page_route(answers: Answers, fixed: str | None, policy: str) -> Route:
-    headers = UNCACHED | {"Content-Security-Policy": policy}
+def _page_route(answers: Answers, fixed: str | None, frames: str) -> Route:
+    headers = UNCACHED | {"Content-Security-Policy": page_policy(frames)}
 
     def page(request: Request) -> Response:
-        wishes = (request.query_params.get("__lang"), fixed, request.headers.get("accept-language"))
-        suffixes = starting_suffixes(answers.studio)
-        answer = document(request, choose_language(*wishes), suffixes, headers)
-        welcome(request, answer)
+        chosen = request.query_params.get("__lang")
+        accepted = request.headers.get("accept-language")
+        language = choose_language(chosen, fixed, accepted)
+        body = document(language, starting_suffixes(answers.studio))
+        answer = compressed(request, body, "text/html", headers)
+        set_visitor(request, answer)
         return answer
 
     return Route("/", page)
 
 
 def _health_route(studio: Studio) -> Route:
-    """Report whether this process can paint, for supervisors: 503 when its engine is lost.
-
-    {"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
-    """
+    """Report whether this process can paint, for supervisors: 503 when its engine is lost."""
 
     def healthz(_: Request) -> Response:
         load, warmth = studio.engine.load, studio.engine.warmth
@@ -148,3 +171,102 @@ async def _refuse_form(_request: Request, error: Exception) -> Response:
     where = ".".join(str(part)[:40] for part in first.get("loc", ()))
     text = f"the request cannot be read: {where}: {first.get('msg', '')}"
     return PlainTextResponse(text.encode("ascii", "replace").decode(), status_code=422)
+
+
+class Guard:
+    """The outermost middleware: refuses requests that are not allowed.
+
+    The framework keeps uploads and copies in `files`, and serves no other file; `host` is the name
+    under which this page listens.
+    """
+
+    def __init__(self, app: ASGIApp, files: Path, host: str | None = None) -> None:
+        self._app = app
+        self._files = files.resolve()
+        self._hosts = named_hosts() | {"localhost"} | ({host.lower()} if host else set())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass an allowed request on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = self._refusal(scope)
+            await (refusal or self._app)(scope, receive, send)
+        # There are no websockets.
+
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        headers, method, path = Headers(scope=scope), str(scope["method"]), route_path(scope)
+        name = _host_name(headers.get("host", ""))
+        if not self._is_known(name):
+            sentence = f"this page is not known as {name[:80]!r}: name it in SEEDGRID_HOSTS"
+            return PlainTextResponse(sentence, status_code=400)
+        if method not in _READ and _is_foreign(headers):
+            return PlainTextResponse("requests from other sites are refused", status_code=403)
+        if path.startswith(_FILE):
+            is_allowed = method in _READ and lies_in(self._files, path.removeprefix(_FILE))
+        else:
+            is_allowed = any(method in some and form.fullmatch(path) for some, form in _ALLOWED)
+        return (
+            None if is_allowed else PlainTextResponse("there is no such address", status_code=404)
+        )
+
+    def _is_known(self, name: str) -> bool:
+        is_space = "SPACE_ID" in os.environ and name.endswith(".hf.space")
+        if is_space or name in self._hosts:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a Host header, without its port or the brackets of an address."""
+    name = host.rpartition(":")[0] if re.search(r":\d*$", host) else host
+    return name.strip("[]").lower().removesuffix(".")
+
+
+def _is_foreign(headers: Headers) -> bool:
+    if headers.get("sec-fetch-site") == "cross-site":
+        return True
+    origin = headers.get("origin")
+    own = (headers.get("host"), headers.get("x-forwarded-host"))
+    return origin is not None and urlsplit(origin).netloc not in own
+
+
+def page_policy(frames: str = "") -> str:
+    """Return the policy of the page; `frames` are other sites that may show it in a frame."""
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        + f"frame-ancestors 'self' {frames}".strip()
+    )
+
+
+class SecurityHeaders:
+    """Adds security headers, and takes away Gradio's that let other sites read answers."""
+
+    def __init__(self, app: ASGIApp, frames: str = "") -> None:
+        self._app = app
+        self._frames = frames
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and add headers to its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def harden(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Referrer-Policy", "same-origin")
+                headers.setdefault("Content-Security-Policy", _NOTHING)
+                for name in {n for n in headers if n.startswith("access-control-")}:
+                    del headers[name]
+                if not self._frames:
+                    headers.setdefault("X-Frame-Options", "SAMEORIGIN")
+            await send(message)
+
+        await self._app(scope, receive, harden)

@@ -1,4 +1,4 @@
-"""What a request carries: bounded before it is read, and checked before the framework sees it.
+"""Requests' bodies: bounded before they are read, and checked before the framework reads them.
 
 A file in a program's call is one that was uploaded here, so no address is ever fetched for a
 caller. The minimum speed of a body is the proxy's task (docs/operations.md).
@@ -12,7 +12,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from seedgrid.core.text import one_line
 MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictures' ids
 MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
-LYING_S: Final = 3600.0  # Uploads, and copies for programs, are kept for so long
+KEPT_S: Final = 3600.0  # How long uploads, and copies for programs, are kept
 _TIDY_S: Final = 60.0
 
 CALLS: Final = re.compile(  # Routes of a program's values: as a list, or by names
@@ -38,28 +37,26 @@ _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
 _MAX_DEPTH: Final = 32
 _ADVICE: Final = "/gradio_api/info says what each endpoint takes"
 _NO_ADDRESS: Final = (
-    "a file is one that was uploaded to /gradio_api/upload within the hour; none is fetched from an"
-    " address"
+    "a file is one that was uploaded to /gradio_api/upload within the hour;"
+    " none is fetched from an address"
 )
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class UploadBounds:
-    """In bytes, of one upload request and of all uploads together; None is no bound."""
-
-    request: float | None = None
-    together: float | None = None
-
-
 class BoundedBody:
-    """Bounds a body before it is read; uploads are kept in `folder`."""
+    """Bounds a body before it is read; uploads are kept in `folder`.
 
-    def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
+    `upload` bounds the bytes of an upload request, `together` of all uploads; None is no bound.
+    """
+
+    def __init__(
+        self, app: ASGIApp, folder: Path, upload: float | None, together: float | None
+    ) -> None:
         self._app = app
         self._folder = folder
-        self._bounds = bounds
+        self._upload = upload
+        self._together = together
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
@@ -73,13 +70,12 @@ class BoundedBody:
             return PlainTextResponse("say how long the request is", status_code=411)
         if path.startswith(MODEL_FILES):
             return None
-        is_upload = path.rstrip("/") in _UPLOADS
-        limit = self._bounds.request if is_upload else MAX_BODY_BYTES
+        is_upload, together = path.rstrip("/") in _UPLOADS, self._together
+        limit = self._upload if is_upload else MAX_BODY_BYTES
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        together = self._bounds.together
-        if is_upload and together is not None and lying(self._folder) + length > together:
+        if is_upload and together is not None and tidy(self._folder) + length > together:
             text = "there is no room for uploads at the moment: try again in some minutes"
             return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
         return None
@@ -98,7 +94,7 @@ def body_length(headers: Headers) -> int | None:
     return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
-def lying(folder: Path, older_than_s: float | None = None) -> int:
+def tidy(folder: Path, older_than_s: float | None = None) -> int:
     """Return the size of a folder in bytes, after deleting files older than `older_than_s`."""
     total, now_s = 0, time.time()
     for root, _, files in os.walk(folder, topdown=False):
@@ -116,13 +112,13 @@ def lying(folder: Path, older_than_s: float | None = None) -> int:
     return total
 
 
-def every_minute(tidy: Callable[[], object]) -> None:
+def every_minute(task: Callable[[], object]) -> None:
     """Call a function once a minute from now on."""
 
     def repeat() -> None:
         while True:
             time.sleep(_TIDY_S)
-            tidy()
+            task()
 
     threading.Thread(target=repeat, name="seedgrid-tidy", daemon=True).start()
 
@@ -225,7 +221,7 @@ async def refuse_call(request: Request, _error: Exception) -> Response:
 
 
 def lies_in(folder: Path, place: str) -> bool:
-    """Tell whether a text is a path inside a folder, and no address to fetch."""
+    """Tell whether a text is a path inside a folder, and not an address to fetch."""
     try:
         return not _ADDRESS.match(place) and Path(place).resolve().is_relative_to(folder)
     except (OSError, ValueError):  # Too long for a path, or with a NUL.
@@ -252,12 +248,12 @@ def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401
     if not isinstance(data, dict):
         return []
     is_file = "path" in data or "meta" in data
-    found = [data.get("path")] if is_file else []
+    places = [data.get("path")] if is_file else []
     if is_file:
         data.pop("url", None)
     elif isinstance(data.get("url"), str):
-        found = [data["url"]]
-    return found + _places_of_files(list(data.values()), depth + 1)
+        places = [data["url"]]
+    return places + _places_of_files(list(data.values()), depth + 1)
 
 
 def _arguments(data: object) -> list[object]:

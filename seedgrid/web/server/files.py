@@ -1,38 +1,53 @@
-"""Routes of pictures by their id, thumbnails, and files that are dropped on the page.
+"""Routes of files: pictures and thumbnails by id, dropped files, downloads and exports.
 
 Pictures are served byte for byte, from the visitor's own library alone: a published one has its id.
+Downloads and exports are made by `FileWork`; an archive of pictures is sent while it is made.
 """
 
+import io
 import json
 import re
 import shutil
 import tempfile
-from functools import lru_cache
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, suppress
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Form, UploadFile
-from fastapi.responses import FileResponse, Response
+from PIL import Image
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import StreamingResponse as Streaming
 
-from seedgrid.core.errors import SeedGridError
+from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
+from seedgrid.core.picture import Entry
+from seedgrid.export.bundle import packed_pictures, weight_files, write_bundle
+from seedgrid.export.script import script
+from seedgrid.export.sheets import write_sheet
 from seedgrid.formats import png
-from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.server.exports import no_picture
-from seedgrid.web.server.guard import FOREVER, HARMLESS, UNCACHED, json_answer
+from seedgrid.library import Library
+from seedgrid.storage.files import size_of
+from seedgrid.storage.unpacking import unpacked
+from seedgrid.studio import check_starts
+from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.stage import opening_files
+from seedgrid.web.server.page import FOREVER, HARMLESS, UNCACHED, choose_language, json_answer
 from seedgrid.web.server.routes import Answers
-from seedgrid.web.server.waiting import FileWork
-from seedgrid.web.server.who import Asks
-from seedgrid.web.state.page_state import PageUpdate, next_epoch
-from seedgrid.web.state.studio_view import opening_files
+from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
+from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch
 
+MAX_NAMED: Final = 200
+MAX_PICTURES: Final = 1000
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _QUALITY: Final = 80
 _IN_ONE_PIECE: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_LONGEST: Final = 100
+_MAX_NAME: Final = 100
 _MAX_STATE: Final = 10_000
+Scope = Literal["round", "work"]
 
 
 def file_routes(answers: Answers) -> APIRouter:
@@ -45,7 +60,7 @@ def file_routes(answers: Answers) -> APIRouter:
     def picture(picture_id: str, who: Asks) -> Response:
         path = libraries.of(who.visitor).file_of(picture_id)
         if path is None:
-            return no_picture()
+            return _no_picture()
         headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse changes threads every 64 KB. Large ones would stay in
@@ -53,14 +68,14 @@ def file_routes(answers: Answers) -> APIRouter:
             if path.stat().st_size <= _IN_ONE_PIECE:
                 return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:
-            return no_picture()
+            return _no_picture()
         return FileResponse(path, media_type="image/png", headers=headers)
 
     @router.get("/live/{recipe_id}.png")
     def live(recipe_id: str, who: Asks) -> Response:
         pixels = answers.studio.engine.painted_live(who.visitor, recipe_id)
         if pixels is None:
-            return no_picture()
+            return _no_picture()
         data, headers = png.pack(pixels), UNCACHED | HARMLESS
         return Response(data, media_type="image/png", headers=headers)
 
@@ -71,20 +86,21 @@ def file_routes(answers: Answers) -> APIRouter:
             is_start = _DIGEST.fullmatch(picture_id)
             path = library.starts / f"{picture_id}.png" if is_start else library.file_of(picture_id)
             try:
-                return _thumb(path) if path else None
+                return _thumbnail(path, _THUMB_PX) if path else None
             except OSError:
                 return None
 
         data = await thumbs.run(find)
         if data is None:
-            return no_picture()
+            return _no_picture()
         return Response(data, media_type="image/jpeg", headers=FOREVER | HARMLESS)
 
     @router.get("/opening/{number}.webp")
     def opening(number: int) -> Response:
         if not 1 <= number <= len(opening_files()):
-            return no_picture()
-        data = _opening(opening_files()[number - 1])
+            return _no_picture()
+        # WebP: every new visitor loads it, and it has two thirds of a JPEG's bytes.
+        data = _thumbnail(opening_files()[number - 1], _OPENING_PX, "WEBP")
         headers = {"Cache-Control": "max-age=3600"} | HARMLESS
         return Response(data, media_type="image/webp", headers=headers)
 
@@ -93,16 +109,17 @@ def file_routes(answers: Answers) -> APIRouter:
         files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
         """Take dropped files: a form with the page state and the files."""
-        kept = {**_read_state(state), "visitor": who.visitor}
+        kept: dict[str, Any] = {"visitor": who.visitor, "address": who.address}
+        with suppress(TypeError, ValueError, RecursionError):  # It is no JSON, or no object.
+            kept = {**json.loads(state), **kept}
         limit = answers.file_work.bounds.dropped
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
-            names = [
-                await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
-            ]
+            names = await to_thread.run_sync(
+                lambda: [_keep(folder, file, number) for number, file in enumerate(files)]
+            )
             update = await answers.file_work.do(
-                who.address,
-                lambda: answers.library.on_drop(names, kept, limit, who.address),
+                who.address, lambda: answers.library.on_drop(names, kept, limit)
             )
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
@@ -113,18 +130,9 @@ def file_routes(answers: Answers) -> APIRouter:
     return router
 
 
-def _read_state(text: str) -> dict[str, Any]:
-    """Read the page state that a browser sends; an empty one where it is no object."""
-    try:
-        state = json.loads(text)
-    except (ValueError, RecursionError):
-        state = None
-    return state if isinstance(state, dict) else {}
-
-
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
     """Write an upload into a folder of its own, under its name without odd characters."""
-    name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_LONGEST:].lstrip(".")
+    name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_MAX_NAME:].lstrip(".")
     path = folder / str(number) / (name or "file")
     path.parent.mkdir()
     with path.open("wb") as target:
@@ -133,12 +141,160 @@ def _keep(folder: Path, file: UploadFile, number: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _thumb(path: Path) -> bytes:
-    """A thumbnail, cached: a file is named by the digest of its content."""
-    return pictures.small(path, _THUMB_PX, quality=_QUALITY)
+def _thumbnail(path: Path, side_px: int, kind: str = "JPEG") -> bytes:
+    """Return a PNG file, made smaller; it is cached, since a file is named by its digest."""
+    with unpacked(path.read_bytes()) as image:
+        thumbnail = image.convert("RGB")
+    thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
+    target = io.BytesIO()
+    thumbnail.save(target, kind, quality=_QUALITY)
+    return target.getvalue()
 
 
-@lru_cache
-def _opening(path: Path) -> bytes:
-    """An opening picture, which every new visitor loads: WebP has two thirds of a JPEG's bytes."""
-    return pictures.small(path, _OPENING_PX, quality=_QUALITY, kind="WEBP")
+def export_routes(answers: Answers) -> APIRouter:
+    """Return the routes below `/seedgrid` of downloads and exports."""
+    router = APIRouter(prefix="/seedgrid")
+    libraries, file_work = answers.libraries, answers.file_work
+
+    def find(who: Who, picture_id: str, scope: str) -> Callable[[], Sequence[Entry]]:
+        return lambda: _family(libraries.of(who.visitor), picture_id, scope)
+
+    @router.get("/download/selected.zip")
+    async def selected(who: Asks, ids: str = "") -> Response:
+        """Pictures by their ids, joined by commas; `ID*` is the whole work of that picture."""
+        named = ids.split(",")[:MAX_NAMED]
+        make = partial(_archive, file_work, "selected")
+        return await _answered(
+            file_work, who, lambda: _selected(libraries.of(who.visitor), named), make
+        )
+
+    @router.get("/download/{picture_id}/{scope}.zip")
+    async def download(picture_id: str, scope: Scope, who: Asks) -> Response:
+        make = partial(_archive, file_work, scope)
+        return await _answered(file_work, who, find(who, picture_id, scope), make)
+
+    @router.get("/export/{picture_id}/{scope}.{kind}")
+    async def export(
+        picture_id: str,
+        scope: Literal["round", "work", "picture"],
+        kind: Literal["png", "zip", "py"],
+        who: Asks,
+        lang: str = "",
+        starts: bool = False,
+    ) -> Response:
+        """A sheet, a bundle or a script; `starts` includes the pictures that others start from."""
+
+        def make(entries: Sequence[Entry], kept: ExitStack) -> Response:
+            if kind == "zip":
+                weights = weight_files(entries).values()
+                _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
+            if starts:
+                check_starts([entry.recipe for entry in entries], libraries.of(who.visitor))
+            write: dict[str, Callable[[Path], object]] = {
+                "zip": lambda path: write_bundle(entries, path, has_starts=starts),
+                "py": lambda path: path.write_text(script(entries, has_starts=starts), "utf-8"),
+            }
+            draw = partial(write_sheet, entries, language=choose_language(lang))
+            return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
+
+        return await _answered(file_work, who, find(who, picture_id, scope), make)
+
+    return router
+
+
+def _no_picture() -> Response:
+    return PlainTextResponse("there is no such picture", status_code=404)
+
+
+async def _answered(
+    file_work: FileWork,
+    who: Who,
+    find: Callable[[], Sequence[Entry]],
+    make: Callable[[Sequence[Entry], ExitStack], Response],
+) -> Response:
+    """Find pictures and answer with them, as file work, which ends when the answer is sent."""
+    with ExitStack() as kept:
+        try:
+            kept.enter_context(file_work.place(who.address))
+            entries = await file_work.run(lambda: _bounded(find(), file_work.bounds), who.address)
+            if not entries:
+                return PlainTextResponse("there is nothing to download", status_code=404)
+            answer = await file_work.run(lambda: make(entries, kept), who.address)
+        except LibraryError:  # The server answers its code: its sentence may name a folder.
+            raise
+        except SeedGridError as error:
+            codes = {"download_many": 413, "download_large": 413}
+            status = 429 if isinstance(error, RunError) else codes.get(error.code, 409)
+            return PlainTextResponse(str(error), status_code=status)
+        return Holding(answer, kept.pop_all())
+
+
+def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
+    """Return a picture's `"round"` or `"work"` without lost or trashed ones, or the `"picture"`."""
+    try:
+        entry = library.get(picture_id)
+    except InputError:
+        return ()
+    if scope == "picture":
+        return (entry,)
+    made = entry.lineage
+    group = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
+    return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))
+
+
+def _selected(library: Library, named: Sequence[str]) -> Sequence[Entry]:
+    selected: dict[str, Entry] = {}
+    works_read: set[str] = set()
+    for name in dict.fromkeys(named):
+        picture_id, is_work = name.rstrip("*"), name.endswith("*")
+        known = selected.get(picture_id)
+        if known is not None and (known.lineage.work_id in works_read or not is_work):
+            continue  # Many names of one large work must not read it again and again.
+        entries = _family(library, picture_id, "work" if is_work else "picture")
+        selected |= {entry.id: entry for entry in entries}
+        if is_work:
+            works_read |= {entry.lineage.work_id for entry in entries}
+        if len(selected) > MAX_PICTURES:
+            break
+    return tuple(selected.values())
+
+
+def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:
+    if len(entries) > MAX_PICTURES:
+        value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
+        raise InputError("download_many", field="picture", value=value, limit=limit)
+    _check_size([entry.path for entry in entries], bounds)
+    return entries
+
+
+def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
+    most = bounds.download_bytes
+    if most is not None and (size := sum(map(size_of, files))) > most:
+        value, limit = f"{size / 1e6:,.0f}", f"{most / 1e6:,.0f}"
+        raise InputError("download_large", field="picture", value=value, limit=limit)
+
+
+def _archive(
+    file_work: FileWork, name: str, entries: Sequence[Entry], _kept: ExitStack
+) -> Response:
+    """Answer with the pictures' files; the first piece is made before the answer begins."""
+    pieces = packed_pictures(entries)
+    first = next(pieces)
+
+    async def body() -> AsyncIterator[bytes]:
+        piece: bytes | None = first
+        while piece is not None:
+            yield piece
+            piece = await file_work.run(lambda: next(pieces, None))
+
+    filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
+    headers = HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
+    return Streaming(body(), media_type="application/zip", headers=headers)
+
+
+def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Response:
+    """Write a file into a temporary folder, which is deleted when the answer was sent."""
+    folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
+    path = Path(kept.enter_context(folder)) / name
+    write(path)
+    return FileResponse(path, filename=name, headers=HARMLESS)

@@ -1,8 +1,9 @@
 """The routes of the models panel: installed models, downloads, and actions.
 
-Other machines may only look; on a public page strangers may download what its owner lists.
+Only this machine may change models; on a public page strangers may download what its owner lists.
 """
 
+import ipaddress
 import re
 from functools import partial
 from pathlib import Path
@@ -12,22 +13,21 @@ from anyio import to_thread
 from fastapi import APIRouter
 from pydantic import BaseModel, StringConstraints
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from seedgrid.core.errors import ModelError, RunError, SeedGridError
 from seedgrid.core.variables import is_public
 from seedgrid.models.cards import first_fitting, size_text
 from seedgrid.models.catalogue import FirstModel
-from seedgrid.models.download import Progress, check_room
+from seedgrid.models.download import check_room
 from seedgrid.models.hub import host, read_download
-from seedgrid.models.loras import LoraItem, may_be_lora
+from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
-from seedgrid.web.server.guard import UNCACHED
+from seedgrid.web.server.page import choose_language, json_answer, say, sentence
 from seedgrid.web.server.waiting import FileWork
-from seedgrid.web.server.who import Asks, Who, is_this_machine
-from seedgrid.web.texts import choose_language, say, sentence
+from seedgrid.web.state.page_state import Asks, Who
 
 Json = dict[str, Any]
 
@@ -43,34 +43,35 @@ class ModelAction(BaseModel):
 
 
 def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
-    """Return the routes `models`, `models/ACTION`, and `models/file/NAME` for a dropped file."""
+    """Return the routes `models`, `models/ACTION`, and `models/file/NAME` for a dropped file.
+
+    Refusals have status 200, to keep the browser's console clean.
+    """
     router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
     @router.get("/models")
     async def models(who: Asks, lang: str = "", moving: bool = False) -> Response:
         language = choose_language(lang)
         if moving:
-            return _answer(
-                {"downloads": [_progress(each, language) for each in manager.downloads.known()]}
-            )
-        read = partial(_listed, manager, language, _may_change(who))
+            return json_answer({"downloads": _downloads(manager, language)})
+        listed = partial(_listed, manager, language, _may_change(who))
         try:
-            return _answer(await file_work.do(who.address, read))
+            return json_answer(await file_work.do(who.address, listed))
         except RunError as error:
-            return _answer(_wrong(error, language), 429)
+            return json_answer(_wrong(error, language), 429)
 
     @router.post("/models/{action}")
-    def act(action: str, asked: ModelAction, who: Asks) -> Response:
-        language = choose_language(asked.lang)
+    def act(action: str, body: ModelAction, who: Asks) -> Response:
+        language = choose_language(body.lang)
         if action not in _ACTIONS:
-            return _answer({"said": "there is no such thing to do", "wrong": True}, 404)
+            return json_answer({"said": "there is no such thing to do", "wrong": True}, 404)
         try:
             if action != "download" and not _may_change(who):  # The manager itself bounds those.
-                raise ModelError("download_forbidden", value=asked.name)
-            said = _act(manager, action, asked.name, language)
-            return _answer({"said": said, "wrong": False})
+                raise ModelError("download_forbidden", value=body.name)
+            result = _act(manager, action, body.name, language)
+            return json_answer({"said": result, "wrong": False})
         except (SeedGridError, OSError) as error:
-            return _answer(_wrong(error, language))
+            return json_answer(_wrong(error, language))
 
     @router.put("/models/file/{name}")
     async def take(name: str, request: Request, who: Asks, lang: str = "") -> Response:
@@ -80,27 +81,31 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
                 raise ModelError("download_forbidden", value=name)
             await _take(manager, name, request)
         except (SeedGridError, OSError) as error:
-            return _answer(_wrong(error, language))
+            return json_answer(_wrong(error, language))
         except ClientDisconnect:
-            return _answer({"said": "", "wrong": True}, 400)
-        return _answer({"said": say("models_added", language, name=name), "wrong": False})
+            return json_answer({"said": "", "wrong": True}, 400)
+        return json_answer({"said": say("models_added", language, name=name), "wrong": False})
 
     return router
 
 
 def _may_change(who: Who) -> bool:
-    """Tell whether a request comes from this machine: others leave its disk alone."""
-    return not is_public() and is_this_machine(who.host)
+    """Tell whether a request comes from this machine: others may not write to its disk."""
+    try:
+        return not is_public() and ipaddress.ip_address(who.host).is_loopback
+    except ValueError:
+        return False
 
 
 def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
     first = [_first(each) for each in manager.first()]
+    loras = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
         "items": [_item(managed, language) for managed in manager.items()],
-        "loras": [_lora(each) for each in manager.loras()],
+        "loras": [{name: getattr(each, name) for name in loras} for each in manager.loras()],
         "first": first,
-        "downloads": [_progress(each, language) for each in manager.downloads.known()],
+        "downloads": _downloads(manager, language),
     }
 
 
@@ -113,15 +118,10 @@ def _item(managed: ManagedModel, language: str) -> Json:
         "needs": dict(item.needs),
         "fits": managed.fits,
         "lacks": item.problem is not None and item.problem.code == "model_configs",
-        "problem": None if item.problem is None else sentence(item.problem, language),
+        "problem": item.problem and sentence(item.problem, language),
         "lock": lock
         and {"holds": lock.holds, "width": lock.asked_width, "date": lock.tested_at[:10]},
     }
-
-
-def _lora(item: LoraItem) -> Json:
-    shown = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
-    return {name: getattr(item, name) for name in shown}
 
 
 def _first(model: FirstModel) -> Json:
@@ -131,9 +131,11 @@ def _first(model: FirstModel) -> Json:
     return model.model_dump() | shown | sizes
 
 
-def _progress(progress: Progress, language: str) -> Json:
-    error = None if progress.error is None else sentence(progress.error, language)
-    return vars(progress) | {"error": error}
+def _downloads(manager: ModelManager, language: str) -> list[Json]:
+    return [
+        vars(each) | {"error": each.error and sentence(each.error, language)}
+        for each in manager.downloads.known()
+    ]
 
 
 def _wrong(error: Exception, language: str) -> Json:
@@ -141,13 +143,8 @@ def _wrong(error: Exception, language: str) -> Json:
     return {"said": text, "wrong": True}
 
 
-def _answer(answer: Json, status_code: int = 200) -> Response:
-    """Answer with JSON; refusals have status 200, to keep the browser's console clean."""
-    return JSONResponse(answer, status_code=status_code, headers=UNCACHED)
-
-
 def _act(manager: ModelManager, action: str, name: str, language: str) -> str:
-    """Do something with a model, and return a sentence where the panel does not show it."""
+    """Do something with a model; return a sentence on a result that the panel does not show."""
     match action:
         case "download":
             manager.download(name)

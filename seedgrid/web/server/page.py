@@ -1,4 +1,4 @@
-"""The page: one HTML document for each language from `assets/page.html`, and its files.
+"""The page: its texts, a document for each language from `assets/page.html`, and its files.
 
 Addresses of scripts and styles contain a digest of all of them, so browsers cache them for good.
 """
@@ -15,15 +15,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import IN_LINKS, ON_PAGE, field
 from seedgrid.core.prompts import GUIDE_PROMPT
 from seedgrid.core.variables import is_zero_gpu
-from seedgrid.locales import locales
+from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import assets_folder
-from seedgrid.web.server.guard import FOREVER, UNCACHED
-from seedgrid.web.texts import page_texts, words_of
 
+# For addresses with a digest or a random id
+FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+UNCACHED: Final = {"Cache-Control": "no-store"}
+HARMLESS: Final = {  # For files: a browser runs nothing that is in one
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'",
+}
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")  # The order in `page.css`
 _KINDS: Final = {
@@ -34,64 +40,113 @@ _KINDS: Final = {
 }
 _PRELOADED: Final = (  # Modules of every page, preloaded with `page.js`
     *("base", "server", "place", "stage", "rail", "card"),
-    *("variations", "words", "complete", "form", "live"),
+    *("variations", "words", "form", "live"),
 )
 
 
-class Files:
-    """The scripts, styles and fonts of the page, in memory, each compressed once."""
+def say(key: str, language: str, **data: object) -> str:
+    """Return a text in a language, filled in; an empty one where there is no such key."""
+    text = page_texts(language).get(key, "")
+    return text.format(**data) if data else text
 
-    def __init__(self) -> None:
-        folder = assets_folder()
-        names = [*folder.glob("*.js"), *folder.glob("*.svg"), *folder.glob("fonts/*.woff2")]
-        self._plain = {path.relative_to(folder).as_posix(): path.read_bytes() for path in names}
-        self._plain["page.css"] = b"\n".join((folder / name).read_bytes() for name in STYLES)
-        self._plain["models.css"] = (folder / "models.css").read_bytes()
-        all_bytes = b"".join(self._plain[name] for name in sorted(self._plain))
-        self.version = hashlib.sha256(all_bytes).hexdigest()[:12]
-        self._packed: dict[str, bytes] = {}
 
-    def answer(self, request: Request) -> Response:
-        """Answer with a file, compressed if the browser accepts Brotli."""
-        name = request.path_params["name"]
-        body = self._plain.get(name)
-        if body is None:
-            return PlainTextResponse("there is no such file", status_code=404)
-        is_newest = request.path_params["version"] == self.version
-        headers = dict(FOREVER if is_newest else UNCACHED)
-        kind = _KINDS[f".{name.rpartition('.')[2]}"]
-        if kind != "font/woff2" and "br" in request.headers.get("accept-encoding", ""):
-            body = self._packed.setdefault(name, brotli.compress(body, quality=9))
-            headers |= {"Content-Encoding": "br", "Vary": "Accept-Encoding"}
-        return Response(body, media_type=kind, headers=headers)
+def sentence(error: SeedGridError, language: str) -> str:
+    """Return the sentence of an error in a language."""
+    return page_texts(language)[f"error_{error.code}"].format(**error.data)
 
 
 @cache
-def files() -> Files:
-    """Return the files of the page."""
-    return Files()
+def page_texts(language: str) -> dict[str, str]:
+    """Return every text, error and reason by key; in English where it is not translated."""
+    texts: dict[str, str] = {}
+    for locale in (english(), locales()[language]):
+        texts |= {**locale.words, **locale.later}
+        texts |= {f"error_{code}": each for code, each in locale.errors.items()}
+        texts |= {f"reason_{code}": each for code, each in locale.reasons.items()}
+    return texts
 
 
-def document(
-    request: Request, language: str, suffixes: tuple[str, ...], headers: Mapping[str, str]
-) -> Response:
-    """Answer with the page in a language, compressed if the browser accepts Brotli."""
-    body, packed = _documents(language, suffixes)
-    if "br" in request.headers.get("accept-encoding", ""):
-        headers = {**headers, "Content-Encoding": "br", "Vary": "Accept-Encoding"}
-        body = packed
-    return Response(body, media_type="text/html", headers=dict(headers))
+def _words_of(language: str) -> dict[str, str]:
+    """Return the words of the page's document, and what each field does as `NAME_about`."""
+    locale = locales()[language]
+    words = {**english().words, **locale.words}
+    space = "" if locale.tag.startswith("zh") else " "
+    about = {
+        f"{row.name}_about": space.join(
+            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
+        )
+        for row in ON_PAGE
+    }
+    return words | about
+
+
+def choose_language(*wishes: str | None) -> str:
+    """Return the first known language among tags or `Accept-Language` headers, or English."""
+    for wish in wishes:
+        for tag in (wish or "").split(","):
+            name = tag.strip().lower().replace("_", "-").split(";")[0].split("-")[0]
+            if name in locales():
+                return name
+    return ENGLISH
+
+
+@cache
+def files() -> dict[str, bytes]:
+    """Return the scripts, styles and fonts of the page by their names."""
+    folder = assets_folder()
+    paths = [*folder.glob("*.js"), *folder.glob("*.svg"), *folder.glob("fonts/*.woff2")]
+    by_name = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    by_name["page.css"] = b"\n".join((folder / name).read_bytes() for name in STYLES)
+    by_name["models.css"] = (folder / "models.css").read_bytes()
+    return by_name
+
+
+@cache
+def version() -> str:
+    """Return a digest of all files, which is a part of their addresses."""
+    return hashlib.sha256(b"".join(files()[name] for name in sorted(files()))).hexdigest()[:12]
+
+
+def file_answer(request: Request) -> Response:
+    """Answer with a file of the page; one at an old address is not cached."""
+    name = request.path_params["name"]
+    body = files().get(name)
+    if body is None:
+        return PlainTextResponse("there is no such file", status_code=404)
+    headers = FOREVER if request.path_params["version"] == version() else UNCACHED
+    kind = _KINDS[f".{name.rpartition('.')[2]}"]
+    return compressed(request, body, kind, headers)
 
 
 @lru_cache(maxsize=16)
-def _documents(language: str, suffixes: tuple[str, ...]) -> tuple[bytes, bytes]:
-    body = render(language, suffixes).encode()
-    return body, brotli.compress(body, quality=9)
+def document(language: str, suffixes: tuple[str, ...]) -> bytes:
+    """Return the page in a language, rendered once."""
+    return render(language, suffixes).encode()
+
+
+def json_answer(parts: Mapping[str, object], status_code: int = 200) -> Response:
+    """Answer with JSON, as the parts of the page that change are sent."""
+    body = json.dumps(parts, ensure_ascii=False).encode()
+    return Response(body, status_code, media_type="application/json", headers=UNCACHED)
+
+
+def compressed(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
+    """Answer with a body, with Brotli if the browser accepts it; a font is compressed already."""
+    if kind != "font/woff2" and "br" in request.headers.get("accept-encoding", ""):
+        headers = {**headers, "Content-Encoding": "br", "Vary": "Accept-Encoding"}
+        body = _packed(body)
+    return Response(body, media_type=kind, headers=dict(headers))
+
+
+@lru_cache(maxsize=128)
+def _packed(body: bytes) -> bytes:
+    packed: bytes = brotli.compress(body, quality=9)
+    return packed
 
 
 def render(language: str, suffixes: Sequence[str]) -> str:
     """Return the page's HTML in a language; `suffixes` are the default variations."""
-    folder = f"seedgrid/assets/{files().version}"
+    folder = f"seedgrid/assets/{version()}"
     locale = locales()[language]
     config = {
         "language": language,
@@ -107,7 +162,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
     }
     html: str = _template().render(
         tag=locale.tag,
-        t=words_of(language),
+        t=_words_of(language),
         config=json.dumps(config, ensure_ascii=False).replace("<", "\\u003c"),
         folder=folder,
         modules=_PRELOADED,
@@ -122,7 +177,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
 
 def _groups(*, expert: bool) -> list[list[Field]]:
     rows = [row for row in ON_PAGE if row.widget != "bar" and row.is_expert == expert]
-    return [list(found) for _, found in groupby(rows, key=lambda row: row.row or row.name)]
+    return [list(group) for _, group in groupby(rows, key=lambda row: row.row or row.name)]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""make_answers: the page's actions, put together for a studio, and their routes: a POST for each.
+"""Answers: the page's actions for a studio; page_routes: a POST route for each action.
 
 FastAPI checks the arguments by the action's signature. An action that yields updates is answered
 with a stream of events.
@@ -8,9 +8,8 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
@@ -19,60 +18,33 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.variations import STRONG, SUBTLE
 from seedgrid.studio import Studio
-from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.actions.live import Live
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.server.guard import json_answer
+from seedgrid.web.server.page import json_answer
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
-from seedgrid.web.server.who import Kept
-from seedgrid.web.state.page_state import PageUpdate, read_page_state
+from seedgrid.web.state.page_state import PageUpdate
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 
 _STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _HEARTBEAT: Final = ": still here\n\n"
-Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Answers:
-    """The page's actions, and what its other routes need."""
+    """The page's actions for a studio, and what its other routes need. Nothing is loaded yet."""
 
-    studio: Studio
-    libraries: Libraries
-    file_work: FileWork
-    handlers: Handlers
-    live: Live
-    checks: Checks
-    library: LibraryActions
-
-    def on_stop(self, kept: Kept) -> PageUpdate:
-        """Stop what a visitor paints and verifies; its listeners see it end."""
-        state = read_page_state(kept)
-        self.handlers.stop(state)
-        self.checks.stop(state.visitor)
-        return PageUpdate()
-
-
-def make_answers(
-    studio: Studio,
-    libraries: Libraries | None = None,
-    bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
-) -> Answers:
-    """Put together the page's actions. Nothing runs or loads yet."""
-    libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
-    snapshots = Snapshots(studio, libraries)
-    handlers = Handlers(studio, snapshots)
-    return Answers(
-        studio=studio,
-        libraries=libraries,
-        file_work=file_work,
-        handlers=handlers,
-        live=Live(studio, snapshots, handlers),
-        checks=Checks(studio, libraries, file_work),
-        library=LibraryActions(studio, snapshots),
-    )
+    def __init__(
+        self,
+        studio: Studio,
+        libraries: Libraries | None = None,
+        bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
+    ) -> None:
+        self.studio = studio
+        self.libraries = libraries or OneLibrary(studio)
+        self.file_work = FileWork(bounds)
+        snapshots = Snapshots(studio, self.libraries)
+        self.handlers = Handlers(studio, snapshots, self.file_work)
+        self.library = LibraryActions(studio, snapshots)
 
 
 def starting_suffixes(studio: Studio) -> tuple[str, ...]:
@@ -87,13 +59,12 @@ def starting_suffixes(studio: Studio) -> tuple[str, ...]:
 def page_routes(answers: Answers) -> APIRouter:
     """Return the routes of all actions."""
     painting, library = answers.handlers, answers.library
-    router = APIRouter(prefix="/seedgrid/do")
     streams: dict[str, Callable[..., AsyncIterator[PageUpdate]]] = {
         "follow": painting.follow,
-        "live-generate": answers.live.on_generate,
-        "live-refine": answers.live.on_refine,
+        "live-generate": painting.on_live_generate,
+        "live-refine": painting.on_live_refine,
         "portable": painting.portable_news,
-        "verify": answers.checks.on_verify,
+        "verify": painting.on_verify,
     }
     actions: dict[str, Callable[..., PageUpdate]] = {
         "load": painting.on_load,
@@ -106,7 +77,7 @@ def page_routes(answers: Answers) -> APIRouter:
         "again": painting.on_again,
         "back": painting.on_back,
         "go": painting.on_go,
-        "stop": answers.on_stop,
+        "stop": painting.on_stop,
         "queue": painting.on_queue,
         "pick": painting.on_pick,
         "favourite": painting.on_favourite,
@@ -120,19 +91,18 @@ def page_routes(answers: Answers) -> APIRouter:
         "trash": library.on_trash,
         "mark": library.on_mark,
     }
-    for name, action in actions.items():
-        endpoint = _endpoint(action, lambda update: json_answer(update.parts()))
-        router.add_api_route(f"/{name}", endpoint, methods=["POST"], response_model=None)
-    for name, stream in streams.items():
-        endpoint = _endpoint(stream, _streamed)
+    router = APIRouter(prefix="/seedgrid/do")
+    for name, action in (actions | streams).items():
+        respond = _streamed if name in streams else _answered
+        endpoint = _endpoint(action, respond)
         router.add_api_route(f"/{name}", endpoint, methods=["POST"], response_model=None)
     return router
 
 
 def _endpoint(
-    action: Callable[..., Result], respond: Callable[[Result], Response]
+    action: Callable[..., object], respond: Callable[[Any], Response]
 ) -> Callable[..., Response]:
-    """Return what FastAPI calls: it takes what the action's signature names."""
+    """Return a route's function with the action's signature, by which FastAPI passes arguments."""
 
     def endpoint(**arguments: Any) -> Response:  # noqa: ANN401 (of any action)
         return respond(action(**arguments))
@@ -141,10 +111,13 @@ def _endpoint(
     return endpoint
 
 
+def _answered(update: PageUpdate) -> Response:
+    return json_answer(update.parts())
+
+
 def _streamed(updates: AsyncIterator[PageUpdate]) -> Response:
-    return StreamingResponse(
-        lines(updates), media_type="text/event-stream", headers=_STREAM_HEADERS
-    )
+    events = lines(updates)
+    return StreamingResponse(events, media_type="text/event-stream", headers=_STREAM_HEADERS)
 
 
 async def lines(updates: AsyncIterator[PageUpdate]) -> AsyncIterator[str]:

@@ -1,20 +1,11 @@
-"""Wait for the engine, or for work with files, without holding a thread.
-
-run = await begun(lambda: studio.start_grid(request))
-async for events in followed(run):
-    print(events)
-claim = await file_work.do(address, lambda: read_claim(path))
-"""
-
-from __future__ import annotations
+"""Wait for the engine, or for work with files, without holding a thread."""
 
 import asyncio
-import contextlib
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeVar
@@ -24,17 +15,17 @@ from anyio import to_thread
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.events import Event
 from seedgrid.core.process import trim_heap
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
 
 _LOOK_S: Final = 0.2
-NUM_THREADS: Final = 2  # So many large pictures may be in memory together
+NUM_THREADS: Final = 2  # As many large pictures may be in memory at once
 WINDOW_S: Final = 600.0
-_LONG_S: Final = 0.2  # After work of so long, memory of large pictures is given back
-STALLED_S: Final = 60.0  # A client that reads nothing for so long is disconnected
+_LONG_S: Final = 0.2  # After longer work, memory of large pictures is given back
+STALLED_S: Final = 60.0  # A client that reads nothing for longer is disconnected
 
 Result = TypeVar("Result")
 
@@ -67,13 +58,13 @@ async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
             run.cancel()
 
 
-@contextlib.contextmanager
+@contextmanager
 def changes_of(run: Run) -> Iterator[asyncio.Event]:
     """Yield an event that is set whenever something happened to a run."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
-        with contextlib.suppress(RuntimeError):  # The loop may be closed.
+        with suppress(RuntimeError):  # The loop may be closed.
             loop.call_soon_threadsafe(changed.set)
 
     run.when_changed(tell)
@@ -88,27 +79,26 @@ class StepWatch(Unwatched):
 
     def __init__(self) -> None:
         self.progress = (0, 0)  # step, steps
-        self._on_stop: Callable[[], object] = lambda: None
+        self.on_stop: Callable[[], object] = lambda: None  # Cancels work that has not begun yet
 
-    def when_stopped(self, on_stop: Callable[[], object]) -> None:
-        """Set a function for `stop`, for work that has not begun yet."""
-        self._on_stop = on_stop
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (unused)
         """Note the step that is done."""
         self.progress = (number, total)
 
     def stop(self) -> None:
         """Cancel it within a step."""
         self.cancelled = True
-        self._on_stop()
+        self.on_stop()
 
 
 async def steps_of(
     future: Future[Result], watch: StepWatch
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Yield the (step, steps) of a task until it is done; stop it when the caller leaves before."""
-    watch.when_stopped(future.cancel)
+    """Yield the (step, steps) of a task until it is done; stop it when the caller leaves before.
+
+    Raises RunCancelled if it was cancelled; its own error comes from `future`.
+    """
+    watch.on_stop = future.cancel
     last: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
     # The caller reads the error from `future`; otherwise asyncio would log it.
@@ -121,6 +111,8 @@ async def steps_of(
             await asyncio.wait({waited}, timeout=_LOOK_S)
     finally:
         watch.stop()
+    if future.cancelled():
+        raise RunCancelled("run_cancelled")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +127,7 @@ class FileWorkBounds:
 
 
 class FileWork:
-    """Works with files on a few threads of its own, shared by addresses; for one event loop."""
+    """Runs work with files on a few threads, within bounds for each address; for one event loop."""
 
     def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
@@ -193,7 +185,7 @@ class FileWork:
 
 
 class Holding(Response):
-    """An answer that keeps a place or a folder until it was sent, or the client reads no more."""
+    """An answer that keeps its place and folder until it was sent, or the client stops reading."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
         self.status_code, self.background = answer.status_code, None

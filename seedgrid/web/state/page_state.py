@@ -1,77 +1,153 @@
-"""PageState, a browser's untrusted place in the tree of choices, and PageUpdate, what changes."""
+"""Who sends a request and the state of their page, both untrusted; PageUpdate, what changes there.
 
-from __future__ import annotations
+A cookie that no script reads names the visitor. A browser without cookies (in another site's frame)
+sends an id in a header and in addresses of files.
+"""
 
+import ipaddress
+import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Annotated, Any, Final, ParamSpec
+from typing import Annotated, Any, Final, ParamSpec, Self
 
+from fastapi import Body, Depends
 from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
 
 from seedgrid.core.errors import SeedGridError, as_ours
 from seedgrid.core.picture import PictureId, new_id
 from seedgrid.core.recipe import Value
+from seedgrid.core.variables import is_public, is_zero_gpu
+from seedgrid.locales import ENGLISH
 from seedgrid.web.serializers.stage import Json, complain
+from seedgrid.web.server.page import choose_language
 
+COOKIE: Final = "seedgrid-visitor"
+_HEADER: Final = "x-seedgrid-visitor"
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+_YEAR_S: Final = 365 * 86400
 _MAX_EPOCH: Final = 2**53 - 2**20  # JavaScript's numbers are exact up to 2**53
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """The sender of a request, from a `host`; `address` counts as one sender for bounds."""
+
+    visitor: str
+    host: str
+    address: str
+    language: str
+    has_cookie: bool = True
+
+
+NOBODY: Final = Who(visitor="", host="", address="", language=ENGLISH)
+
+
+async def who(request: Request) -> Who:
+    """Return the sender of a request."""
+    if is_zero_gpu():  # `spaces` reads in the request's headers for whom a GPU is lent.
+        import gradio as gr
+        from gradio.context import LocalContext
+
+        LocalContext.request.set(gr.Request(request))
+    host = request.client.host if request.client else ""
+    cookie = request.cookies.get(COOKIE, "")
+    named = cookie or request.headers.get(_HEADER, "") or request.query_params.get("by", "")
+    return Who(
+        visitor=named if _ID.fullmatch(named) else new_id(),
+        host=host,
+        address=network_of(host),
+        language=choose_language(request.headers.get("x-seedgrid-language")),
+        has_cookie=bool(_ID.fullmatch(cookie)),
+    )
+
+
+Asks = Annotated[Who, Depends(who)]  # A parameter of a route: the sender
+
+
+async def _state(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] = {}) -> object:  # noqa: B006 (never changed)
+    return {**state, "visitor": asks.visitor, "address": asks.address}
+
+
+Kept = Annotated[object, Depends(_state)]  # The sent page state, with its sender
+Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
+
+
+def set_visitor(request: Request, answer: Response) -> None:
+    """Set a cookie for a new visitor."""
+    if _ID.fullmatch(request.cookies.get(COOKIE, "")):
+        return
+    is_framed = is_public() and request.headers.get("host", "").endswith(".hf.space")
+    answer.set_cookie(
+        COOKIE,
+        new_id(),
+        max_age=_YEAR_S,
+        httponly=True,
+        secure=is_framed,
+        samesite="none" if is_framed else "lax",
+    )
+    if is_framed:  # Without it browsers that partition cookies drop it in a frame.
+        answer.headers["set-cookie"] += "; Partitioned"
+
+
+def network_of(address: str | None) -> str:
+    """Return what counts as one address: of IPv6 the first 64 bits, which one household has."""
+    try:
+        parsed = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address or ""
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is None:
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
 
 
 class PageState(Value):
     """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
-    `visitor` names this browser to the queue. `epoch` grows with every update; the browser shows
-    the greatest, so late news overwrites nothing newer.
+    `visitor`, the name of this browser in the queue, and `address` come from the request itself.
+    `epoch` grows with every update; the browser shows the greatest, so that a late answer does not
+    overwrite a newer one.
     """
 
     visitor: PictureId
+    address: str = ""
     work: PictureId | None = None
     round: PictureId | None = None
     picked: PictureId | None = None
     run: PictureId | None = None
     epoch: Annotated[int, Field(ge=0, le=_MAX_EPOCH)] = 0
 
-    def move(self, **changes: str | None) -> PageState:
+    def move(self, **changes: str | None) -> Self:
         """Return a copy with other ids and a new epoch."""
-        epoch = _EPOCHS.after(self.epoch)
-        return self.model_copy(update={**changes, "epoch": epoch})
+        return self.model_copy(update={**changes, "epoch": next_epoch(self.epoch)})
 
     def to_browser(self) -> dict[str, Any]:
         """Return it as the browser keeps it: without the visitor, whom a cookie names."""
-        return self.model_dump(mode="json", exclude={"visitor"})
+        return self.model_dump(mode="json", exclude={"visitor", "address"})
 
 
-class _Epochs:
-    """Growing numbers, even if the clock stands still or steps back."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._last = 0
-
-    def after(self, epoch: int) -> int:
-        """Return a number above all before; it follows the clock, so it grows over restarts."""
-        with self._guard:
-            self._last = max(self._last + 1, time.time_ns() // 1_000_000)
-            return max(self._last, epoch + 1)
+_guard = threading.Lock()
+_last_epochs: Final = [0]
 
 
-_EPOCHS: Final = _Epochs()
-
-
-def next_epoch() -> int:
-    """Return an epoch above all that were given before."""
-    return _EPOCHS.after(0)
+def next_epoch(epoch: int = 0) -> int:
+    """Return a number above `epoch` and all earlier ones; by the clock, to grow over restarts."""
+    with _guard:
+        _last_epochs[0] = max(_last_epochs[0] + 1, time.time_ns() // 1_000_000)
+        return max(_last_epochs[0], epoch + 1)
 
 
 def read_page_state(kept: object) -> PageState:
     """Read the state that a browser sends; a new visitor's where it cannot be read."""
-    visitor = {"visitor": new_id()}
+    visitor, sent = new_id(), kept if isinstance(kept, dict) else {}
     try:
-        return PageState.model_validate(visitor | kept if isinstance(kept, dict) else visitor)
+        return PageState.model_validate({"visitor": visitor} | sent)
     except ValidationError:
-        return PageState.model_validate(visitor)
+        return PageState(visitor=visitor, address=sent.get("address", ""))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +186,7 @@ def reports_errors(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
         try:
             return action(*args, **kwargs)
         except (SeedGridError, MemoryError) as error:
-            # A new epoch: older news cannot replace it.
+            # A new epoch: an older update cannot replace it.
             return PageUpdate(status=complain(next_epoch(), as_ours(error)))
 
     return answer

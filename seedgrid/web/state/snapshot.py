@@ -1,30 +1,83 @@
-"""Snapshot: a read-only view of one page at one moment, which makes the parts of the page.
-
-update = Snapshots(studio, libraries).of(page_state).show()
-"""
+"""Snapshot: a read-only view of one page at one moment, which makes the parts of the page."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import InputError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
+from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
-from seedgrid.web.serializers.form import fields_of
-from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
+from seedgrid.web.serializers.form import answers_of, fields_of
+from seedgrid.web.serializers.pictures import Round, living, path_to, rounds_of
 from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
-from seedgrid.web.state.studio_view import LockBadge, answers_of, opening_cells, opening_size
 from seedgrid.web.state.visitor_libraries import Libraries
+
+logger = logging.getLogger(__name__)
+
+
+class LockBadge:
+    """What the page says about the lock, and when the probe runs. Safe from any thread."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._guard = threading.Lock()
+        self._probing: Future[ProbeReport | None] | None = None
+
+    def of(self, entry: Entry) -> stages.Json:
+        """Return the sentence on what was tested of the lock for this picture on this machine."""
+        if entry.recipe.is_portable:  # Independent of the batch by definition.
+            return {"key": "lock_portable", "data": {}}
+        if entry.recipe.upscaler is not None:
+            return {"key": "lock_alone", "data": {}}
+        report = recall_report(entry.recipe, entry.passport)
+        if report is None:
+            key = "lock_untested_mps" if entry.passport.device == "mps" else "lock_untested"
+            return {"key": key, "data": {"asked": entry.recipe.lock_width}}
+        if report.holds:
+            key = "lock_tested" if report.asked_width > 1 else "lock_repeats"
+        else:
+            key = "lock_fails" if report.tested_width else "lock_never"
+        data = {
+            "width": report.tested_width,
+            "asked": report.asked_width,
+            "steps": report.num_inference_steps,
+            "date": report.tested_at[:10],
+        }
+        return {"key": key, "data": data}
+
+    def consider(self, run: Run) -> None:
+        """Probe the settings of a finished run, unless they were probed before."""
+        entry = next(iter(run.finished.values()), None)
+        if run.state != "done" or entry is None:
+            return
+        recipe = entry.recipe
+        needs_none = recipe.is_portable or recipe.upscaler is not None
+        if needs_none or recall_report(recipe, entry.passport) is not None:
+            return
+        # One at a time; a closing engine refuses it.
+        with self._guard, suppress(SeedGridError):
+            if self._probing is None or self._probing.done():
+                self._probing = self._studio.verifier.probe(recipe, run.placement)
+                self._probing.add_done_callback(_note_failure)
+
+
+def _note_failure(probing: Future[ProbeReport | None]) -> None:
+    error = None if probing.cancelled() else probing.exception()
+    if error is not None and not isinstance(error, RunCancelled):
+        logger.warning("the lock could not be probed: %s", error)
 
 
 class Snapshots:
@@ -35,14 +88,14 @@ class Snapshots:
         self._libraries = libraries
         self.lock = LockBadge(studio)
 
-    def of(self, state: PageState, address: str = "") -> Snapshot:
-        """Return the page at a state, for a visitor at a network address."""
-        library = self._libraries.of(state.visitor, address)
+    def of(self, state: PageState) -> Snapshot:
+        """Return the page at a state."""
+        library = self._libraries.of(state.visitor, state.address)
         return Snapshot(state, self._studio, library, self.lock)
 
-    def look(self, kept: object, address: str = "") -> Snapshot:
+    def look(self, kept: object) -> Snapshot:
         """Return the page at the state that a browser sends."""
-        return self.of(read_page_state(kept), address)
+        return self.of(read_page_state(kept))
 
 
 class Snapshot:
@@ -139,14 +192,15 @@ class Snapshot:
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
         """Return all parts of the page; after the browser's own click, `is_asked`, no fields."""
-        state, run = self.state, self.run
-        follow = {"follow": state.to_browser()} if self._is_going else {}
-        steps = _steps_so_far(run) if run is not None and self._is_going else {}
+        state, run, is_going = self.state, self.run, self._is_going
+        steps: dict[int, stages.Json] = {}
+        for event in run.next_events(0)[0] if run is not None and is_going else ():
+            stages.note_step(steps, event)
         return PageUpdate(
             state=state,
             place=self._place(is_asked=is_asked),
-            stage=self.stage(steps) | follow,
-            status=None if run is not None and self._is_going else self._status(),
+            stage=self.stage(steps) | ({"follow": state.to_browser()} if is_going else {}),
+            status=None if run is not None and is_going else self._status(),
             rail=self.rail(),
             picked=self.card(self.find(state.picked)),
             queue=self.queue(),
@@ -172,9 +226,8 @@ class Snapshot:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = self.run is not None and not self.run.has_ended
         if self.round is None:
-            examples = [] if busy or state.work else opening_cells(self._studio)
-            size = opening_size() if examples else (1, 1)
-            return stages.stage_before_any(state.epoch, examples, size, busy=busy)
+            studio = None if busy or state.work else self._studio
+            return stages.stage_before_any(state.epoch, studio, busy=busy)
         entries = self.round.entries
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
 
@@ -182,7 +235,7 @@ class Snapshot:
         """The rail of this work, with the round that is being painted."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
-        return rails.rail(
+        return pictures.rail(
             self.state.epoch,
             living(self.rounds, self.state.round),
             current=self.state.round,
@@ -193,15 +246,15 @@ class Snapshot:
     def card(self, entry: Entry | None) -> stages.Json:
         """The card of a picture, or the empty card."""
         if entry is None:
-            return pictures.no_picture()
+            return {"id": None}
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
-        lock, model = self._lock.of(entry), self._card_of(entry.recipe)
+        model = self._card_of(entry.recipe)
         return pictures.card(
             entry,
             parent,
             hint=hint,
-            lock=lock,
+            lock=self._lock.of(entry),
             model=model,
             models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
             is_spread=self._studio.engine.num_painters > 0,
@@ -243,19 +296,16 @@ class Snapshot:
             return None
         parent = self.find(cells[0][1].parent_id)
         path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
-        begun = (
-            [each.recipe for each in path[0].entries] if path else [recipe for recipe, _ in cells]
-        )
+        begun = [each.recipe for each in path[0].entries] if path else [each for each, _ in cells]
         suffixes = dict.fromkeys(
-            made.change for recipe, made in cells if parent and _has_suffix(recipe, made)
+            made.change
+            for recipe, made in cells
+            if parent and made.change and recipe.words.endswith(made.change)
         )
-        return fields_of(begun, tuple(suffixes), self._answers(begun[0]))
-
-    def _answers(self, recipe: Recipe) -> Request | None:
-        try:
-            return answers_of(self._studio, ask_again(recipe).model)
-        except SeedGridError:  # Its model is not installed any more.
-            return None
+        defaults: Request | None = None
+        with suppress(SeedGridError):  # Its model is not installed any more.
+            defaults = answers_of(self._studio, ask_again(begun[0]).model)
+        return fields_of(begun, tuple(suffixes), defaults)
 
     @property
     def run_on_stage(self) -> Run | None:
@@ -281,15 +331,3 @@ class Snapshot:
 def is_on_stage(run: Run, state: PageState) -> bool:
     """Tell whether a run makes the round on the stage."""
     return run.lineage.round_id == state.round
-
-
-def _has_suffix(recipe: Recipe, made: Lineage) -> bool:
-    """Whether the change is words at the end of the prompt."""
-    return bool(made.change) and recipe.words.endswith(made.change)
-
-
-def _steps_so_far(run: Run) -> dict[int, stages.Json]:
-    steps: dict[int, stages.Json] = {}
-    for event in run.next_events(0)[0]:
-        stages.note_step(steps, event)
-    return steps

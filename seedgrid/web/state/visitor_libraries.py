@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
-from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Entry
+from seedgrid.core.errors import LibraryError
 from seedgrid.library import Library
 from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
 from seedgrid.studio import Studio
 
 AWAY_S: Final = 6 * 3600.0
-_LEFT_ALONE_S: Final = 1800.0  # A library in use within so long is not deleted to make room
+_KEPT_S: Final = 1800.0  # A library that was used so recently is not deleted to make room
 
 
 class OneLibrary:
@@ -91,7 +90,7 @@ class VisitorLibraries:
     def of(self, visitor: str, address: str = "") -> Library:
         """Return the visitor's library; its folder is made with their first picture."""
         with self._lock:
-            self.forget_who_is_away()
+            self.delete_unused()
             visit = self._visits.get(visitor) or self._looking.get(visitor)
             if visit is None:
                 visit = self._looking[visitor] = _Visit(visitor, self._folder / visitor, self)
@@ -106,7 +105,7 @@ class VisitorLibraries:
         """Return the library of the programs at an address, bounded like a visitor's."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
-    def forget_who_is_away(self) -> None:
+    def delete_unused(self) -> None:
         """Delete the libraries of visitors who have been away too long."""
         with self._lock:
             limit_s = self._clock() - self._away_s
@@ -121,7 +120,7 @@ class VisitorLibraries:
             self._check_share(visit)
             while self._is_full(visit):
                 oldest = next(iter(self._visits.values()))
-                wait_s = oldest.used_at_s + _LEFT_ALONE_S - self._clock()
+                wait_s = oldest.used_at_s + _KEPT_S - self._clock()
                 if wait_s > 0:
                     raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
                 self._delete(oldest)
@@ -166,16 +165,3 @@ class VisitorLibraries:
 
 
 Libraries = OneLibrary | VisitorLibraries
-
-
-def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-    """Return a picture's `"round"` or `"work"` without lost or trashed ones, or the `"picture"`."""
-    try:
-        entry = library.get(picture_id)
-    except InputError:
-        return ()
-    if scope == "picture":
-        return (entry,)
-    made = entry.lineage
-    group = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
-    return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))

@@ -1,0 +1,213 @@
+"""Actions that stream their progress: of a run, of loading a model, of verify, of a trial.
+
+A listener holds no thread. A run goes on when its listener leaves; a verification is stopped.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final
+
+from anyio import to_thread
+from fastapi import Body
+
+from seedgrid.core.errors import LibraryError, SeedGridError
+from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
+from seedgrid.core.picture import Entry
+from seedgrid.engine import Run
+from seedgrid.library import Library
+from seedgrid.studio import Studio, check_starts
+from seedgrid.verify.claim import Claim, read_claim
+from seedgrid.verify.comparison import difference_picture, figures_of
+from seedgrid.verify.judging import Verdict
+from seedgrid.web.serializers import stage
+from seedgrid.web.server.waiting import FileWork, StepWatch, changes_of, steps_of
+from seedgrid.web.state.page_state import Id, Kept, PageState, PageUpdate, read_page_state
+from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
+
+_POLL_S: Final = 0.2
+_IDLE_S: Final = 5.0
+_PREVIEW_S: Final = 0.1  # The least time between previews: drawing them takes processor time
+
+
+class Streams:
+    """The actions that stream updates. Safe on any event loop."""
+
+    def __init__(self, studio: Studio, snapshots: Snapshots, file_work: FileWork) -> None:
+        self._studio = studio
+        self._snapshots = snapshots
+        self._file_work = file_work
+        self._verifying: set[tuple[str, StepWatch]] = set()  # With their visitors
+
+    async def follow(self, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
+        """Yield the progress of this browser's run until it ends, or of loading a model."""
+        state = read_page_state(kept)
+        try:
+            snapshot = await to_thread.run_sync(self._snapshots.of, state)
+            run = snapshot.run
+            if run is not None and run.has_ended and not is_on_stage(run, state):
+                return
+            updates = self._follow_run(state, run) if run else self._follow_warming(snapshot)
+            async with aclosing(updates):
+                async for update in updates:
+                    yield update
+        except SeedGridError as error:
+            yield PageUpdate(status=stage.complain(state.epoch, error))
+
+    async def _follow_run(self, state: PageState, run: Run) -> AsyncGenerator[PageUpdate, None]:
+        listener, since = _Listener(self._snapshots, state, run), 0
+        has_ended = is_queued = False
+        with changes_of(run) as changed:
+            while not has_ended:
+                warmth = self._studio.engine.warmth
+                is_loading = is_queued and warmth.state == "loading"
+                try:
+                    await asyncio.wait_for(changed.wait(), _POLL_S if is_loading else _IDLE_S)
+                except TimeoutError:
+                    status = stage.say(state.epoch, "status_loading", model=warmth.model)
+                    yield PageUpdate(status=status if is_loading else None)
+                    continue
+                changed.clear()
+                has_ended = run.has_ended
+                events, since = run.next_events(since)
+                if not events:
+                    continue
+                is_queued = isinstance(events[-1], Queued)
+                yield await to_thread.run_sync(listener.after, events)
+                if all(isinstance(event, Step) for event in events):
+                    await asyncio.sleep(_PREVIEW_S)
+        await to_thread.run_sync(self._snapshots.lock.consider, run)
+
+    async def _follow_warming(self, snapshot: Snapshot) -> AsyncGenerator[PageUpdate, None]:
+        epoch = snapshot.state.epoch
+        shown, rail = await to_thread.run_sync(lambda: (snapshot.stage({}), snapshot.rail()))
+        update, warmth = PageUpdate(stage=shown, rail=rail), self._studio.engine.warmth
+        is_loading = warmth.state == "loading"
+        if is_loading:
+            yield replace(update, status=stage.say(epoch, "status_warming", model=warmth.model))
+        while (warmth := self._studio.engine.warmth).state == "loading":
+            await asyncio.sleep(_POLL_S)
+            yield PageUpdate()
+        if warmth.error is not None:
+            yield replace(update, status=stage.complain(epoch, warmth.error))
+        elif is_loading:
+            yield replace(update, status=stage.say(epoch, "status_ready"))
+
+    async def portable_news(
+        self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Yield the cost of portable pictures on this machine, measured by a trial."""
+        try:
+            future = self._studio.verifier.try_portable(model)
+            yield PageUpdate(portable={"key": "portable_trying", "data": {}})
+            trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it.
+        except SeedGridError:  # Generate says what is wrong with the model.
+            return
+        key = "portable_wrong" if trial.wrong else "portable_cost"
+        yield PageUpdate(portable={"key": key, "data": {"times": f"{trial.times:.1f}"}})
+
+    async def on_verify(self, picture_id: Id, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
+        """Paint a picture again from its recipe: yield the progress, then the verdict."""
+        state, watch = read_page_state(kept), StepWatch()
+        base = {"id": str(picture_id)}
+        try:
+            entry, claim = await self._file_work.do(
+                state.address, lambda: _claim(self._snapshots.of(state).library, str(picture_id))
+            )
+            future = self._studio.verifier.verify(
+                [claim], watch, owner=state.visitor, address=state.address
+            )
+            self._verifying.add((state.visitor, watch))
+            async with aclosing(steps_of(future, watch)) as steps:
+                async for number, total in steps:
+                    progress = {"working": True, "number": number, "total": total}
+                    yield PageUpdate(verdict=base | progress)
+            (verdict,) = future.result()
+            shown = await self._file_work.run(lambda: _shown(claim, verdict))
+            if verdict.confirms and not entry.checked:
+                confirm = self._snapshots.of(state).library.confirm
+                await to_thread.run_sync(confirm, entry.id)
+            yield PageUpdate(verdict=base | shown)
+        except SeedGridError as error:
+            yield PageUpdate(verdict=base | {"error": stage.complain(state.epoch, error)})
+        finally:
+            self._verifying.discard((state.visitor, watch))
+
+    def on_stop(self, kept: Kept) -> PageUpdate:
+        """Stop this browser's run and the visitor's verifications; their listeners see the end."""
+        state = read_page_state(kept)
+        run = self._studio.engine.run(state.run) if state.run else None
+        if run is not None and run.owner == state.visitor:
+            run.cancel()
+        for owner, watch in tuple(self._verifying):
+            if owner == state.visitor:
+                watch.stop()
+        return PageUpdate()
+
+
+@dataclass
+class _Listener:
+    """What one browser has seen of a run."""
+
+    snapshots: Snapshots
+    state: PageState
+    run: Run
+    steps: dict[int, stage.Json] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
+    rail: stage.Json | None = None
+
+    def after(self, events: Sequence[Event]) -> PageUpdate:
+        """Return the update after events; without the library's part where the library fails."""
+        for event in events:
+            stage.note_step(self.steps, event)
+        epoch = self.state.epoch
+        try:
+            if self.snapshot is None or _changes_rail(self.run, events):
+                self.snapshot = self.snapshots.of(self.state)
+                self.rail = self.snapshot.rail()
+            status = stage.status_of(epoch, events[-1], self.run)
+            shown = self.snapshot.stage(self.steps)
+            return PageUpdate(stage=shown, status=status, rail=self.rail)
+        except SeedGridError as error:
+            self.snapshot = None
+            shown = stage.stage_of_run(epoch, self.run, self.steps, picked=self.state.picked)
+            status = stage.complain(epoch, error)
+            is_shown = is_on_stage(self.run, self.state)
+            return PageUpdate(stage=shown if is_shown else None, status=status)
+
+
+def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
+    """Whether the rail changes; the last pictures come with the end of the run."""
+    if any(isinstance(event, Terminal) for event in events):
+        return True
+    has_finished = any(isinstance(event, Finished) for event in events)
+    return has_finished and len(run.finished) < len(run.jobs)
+
+
+def _claim(library: Library, picture_id: str) -> tuple[Entry, Claim]:
+    entry = library.get(picture_id)
+    if entry.lost:
+        raise LibraryError("picture_lost", value=entry.id)
+    claim = read_claim(entry.path)
+    check_starts([claim.recipe], library)
+    return entry, claim
+
+
+def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
+    difference, figures = None, figures_of(verdict.comparison)
+    if figures["max_abs_diff"] and claim.pixels is not None and verdict.pixels is not None:
+        difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
+    return {
+        "verdict": verdict.verdict,
+        **figures,
+        "reasons": [
+            {
+                "key": f"reason_{reason.code}",
+                "data": {name: str(value) for name, value in reason.data.items()},
+                "is_difference": reason.is_difference,
+            }
+            for reason in verdict.reasons
+        ],
+        "difference": difference,
+    }
