@@ -21,7 +21,7 @@ from seedgrid.core.process import set_up_logging
 from seedgrid.diffusion.process import tune_process
 
 if __name__ == "__main__" or "SPACE_ID" in os.environ:
-    tune_process()  # Before Gradio is imported; whoever else imports this keeps their process.
+    tune_process()  # Before Gradio is imported; other programs that import this keep their own.
 
 from seedgrid.web.launch import (
     HOST,

@@ -18,6 +18,7 @@ from typing import Any, Final
 import gradio as gr
 from anyio import to_thread
 
+from seedgrid.core.checks import check_count
 from seedgrid.core.errors import InputError, Notice, SeedGridError
 from seedgrid.core.events import Event, Loading, Queued, Step
 from seedgrid.core.field import Field

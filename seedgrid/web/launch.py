@@ -267,8 +267,7 @@ def _painter(installed: Backend, cluster: str | None = None) -> Backend | ManyPa
 
         return RayCluster(installed, DeferredBackend)
     if is_zero_gpu():
-        from seedgrid.diffusion.away.computing import AwayBackend
-        from seedgrid.diffusion.away.zero_gpu import ZeroGpu
+        from seedgrid.diffusion.away.computing import AwayBackend, ZeroGpu
 
         return AwayBackend(ZeroGpu(), installed)
     return installed

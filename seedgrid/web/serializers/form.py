@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field as Described
 
 from seedgrid.core.card import shapes
+from seedgrid.core.checks import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, read_fields
@@ -17,7 +18,6 @@ from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
-from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, check_count
 from seedgrid.core.variables import is_offered
 from seedgrid.storage.starts import read_picture
 from seedgrid.studio import Studio
@@ -173,7 +173,7 @@ def _models(own: str) -> tuple[str, ...]:
 def _devices(studio: Studio) -> tuple[str, ...]:
     names = ["auto", studio.placement.device]
     if "torch" in sys.modules and studio.engine.warmth.state == "ready":
-        from seedgrid.diffusion.devices import available_devices
+        from seedgrid.diffusion.loading import available_devices
 
         names += available_devices()
     return tuple(dict.fromkeys(names))
