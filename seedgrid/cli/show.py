@@ -112,16 +112,8 @@ def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any J
 
 
 _PROBE_FIELDS: Final = (
-    "model",
-    "size",
-    "scheduler",
-    "dtype",
-    "width",
-    "determinism",
-    "steps",
-    "guidance",
-    "negative",
-    "device",
+    *("model", "size", "scheduler", "dtype", "width", "determinism", "steps", "guidance"),
+    *("negative", "device"),
 )
 
 

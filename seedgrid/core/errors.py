@@ -11,8 +11,6 @@
 
 An error is a code and its data; `locales/` has its sentence in each language. Command line and
 Python use English. A `Notice` has the same form, but is no error.
-
-    raise InputError("seed_range", field="seeds", value=-1)
 """
 
 from collections.abc import Mapping

@@ -12,13 +12,7 @@ from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
 
 from seedgrid.core import checks
-from seedgrid.core.checks import (
-    DEFAULT_STRENGTH,
-    format_seeds,
-    parse_seeds,
-    read_mix,
-    write_mix,
-)
+from seedgrid.core.checks import DEFAULT_STRENGTH, format_seeds, parse_seeds, read_mix, write_mix
 from seedgrid.core.field import LINE, LORA, NAME, NUMBER, SEEDS, SIZE, TEXT, Field
 from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import (
@@ -52,19 +46,7 @@ def _setting(name: str, initial: object = None, **details: Any) -> Any:  # noqa:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked for; None means "as the model's card says".
-
-    Attributes:
-        seeds: One picture for each.
-        typed_prompt: What was typed, where `prompt` is a translation of it into the model's words;
-            empty otherwise, and then `prompt` is translated.
-        start: The SHA-256 of the pixels to begin from; a studio also takes the id of a picture.
-        strength: The share of the start that noise replaces, 0.01 to 1.
-        portable: Whether the pictures get the same bits on every machine, in float32.
-        model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
-        weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
-        upscaler: As in a recipe; it is never typed.
-    """
+    """What was asked for; None means "as the model's card says"."""
 
     prompt: str = _setting(
         "prompt",
@@ -74,12 +56,15 @@ class Request:
         check=checks.check_words,
         widget="bar",
     )
+    # What was typed, where `prompt` is a translation of it into the model's words; empty otherwise,
+    # and then `prompt` is translated
     typed_prompt: str = _setting(
         "typed",
         "",
         read=partial(checks.check_prompt, field="prompt"),
         check=lambda text, _: checks.check_prompt(text, field="prompt"),
     )
+    # One picture for each
     seeds: tuple[int, ...] = _setting(
         "seeds",
         (0, 1, 2, 3),
@@ -102,6 +87,7 @@ class Request:
         help="What the picture should not show.",
         varies=TEXT,
     )
+    # Whether brackets in its prompts weigh words, as in `(red:1.3)`
     weights: bool = _setting(
         "weights",
         False,
@@ -176,6 +162,7 @@ class Request:
         bits="last",
         help="off, seeded or strict.",
     )
+    # The SHA-256 of the pixels to begin from; a studio also takes the id of a picture
     start: str | None = _setting(
         "start",
         read=checks.parse_start,
@@ -185,6 +172,7 @@ class Request:
         help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
         metavar="PICTURE",
     )
+    # The share of the start that noise replaces, 0.01 to 1
     strength: float | None = _setting(
         "strength",
         high=1,
@@ -206,15 +194,13 @@ class Request:
         varies=NUMBER,
     )
     loras: tuple[Lora, ...] = _setting(
-        "lora",
-        (),
-        in_link=False,
-        write=lambda loras: write_tags("", loras).strip(),
-        varies=LORA,
+        "lora", (), in_link=False, write=lambda loras: write_tags("", loras).strip(), varies=LORA
     )
+    # As in a recipe; it is never typed
     upscaler: Upscaler | None = _setting(  # noqa: RUF009 (it returns a dataclass's field)
         "upscaler", in_link=False, write=lambda upscaler: str(upscaler.id)
     )
+    # Which model, as `seedgrid.models.registry.find` understands it; None is the default
     model: str | None = _setting(
         "model",
         read=str.strip,
@@ -233,6 +219,7 @@ class Request:
         help="float32, bfloat16, float16, or int8 for smaller weights.",
         varies=NAME,
     )
+    # Whether the pictures get the same bits on every machine, in float32
     portable: bool = _setting(
         "portable",
         False,

@@ -2,8 +2,6 @@
 
 The picture's own pixels are the start of a larger recipe, so a final is a recipe like any other.
 It is painted alone: four would take four times the memory, and strengths cannot share a batch.
-
-    finals(picked.recipe, card, start=picked.pixels_sha256, scale=2)
 """
 
 from __future__ import annotations

@@ -98,32 +98,21 @@ OURS: Final[tuple[Origin, ...]] = ("painted here", "verified here")
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A picture that is safe on disk, with its marks.
+    """A picture that is safe on disk, with its marks."""
 
-    Attributes:
-        path: The PNG file, absolute.
-        pixels_sha256: Over the decoded RGB bytes, row by row.
-        file_sha256: Over the PNG file.
-        favourite: The artist marked it.
-        note: What the artist wrote to it.
-        trashed: It is in the trash: its file is there until the trash is emptied.
-        tags: The artist's own words on it; see `check_tag`.
-        lost: Its file is missing or damaged; it can still be painted again, refined and trashed.
-        origin: Where its pixels come from.
-    """
-
-    path: Path
+    path: Path  # The PNG file, absolute
     recipe: Recipe
     passport: Passport
     lineage: Lineage
-    pixels_sha256: str
-    file_sha256: str
-    favourite: bool = False
-    note: str = ""
-    trashed: bool = False
-    tags: tuple[str, ...] = ()
+    pixels_sha256: str  # Over the decoded RGB bytes, row by row
+    file_sha256: str  # Over the PNG file
+    favourite: bool = False  # The artist marked it
+    note: str = ""  # What the artist wrote to it
+    trashed: bool = False  # It is in the trash: its file is there until the trash is emptied
+    tags: tuple[str, ...] = ()  # The artist's own words on it; see `check_tag`
+    # Its file is missing or damaged; it can still be painted again, refined and trashed
     lost: bool = False
-    origin: Origin = "not checked"
+    origin: Origin = "not checked"  # Where its pixels come from
 
     @property
     def id(self) -> str:

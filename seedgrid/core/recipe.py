@@ -106,35 +106,9 @@ class NoiseShare(Value):
 
 
 class Recipe(Value):
-    """Everything that makes a picture what it is; the picture is a function of it.
+    """Everything that makes a picture what it is; the picture is a function of it."""
 
-    Attributes:
-        prompt: The words that are painted.
-        typed_prompt: What was typed, where other words are painted for it: names of another
-            language that the model understands as its own. Not written down otherwise.
-        scheduler: The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py).
-        lock_width: W, the number of cells of the batch the picture is computed in.
-        noise_mix: Applied in order to the noise of `seed`.
-        arithmetic: `"portable-1"` gives the same bits on every machine (docs/portable.md);
-            `"native"`, which is not written down, those of the machine's own kernels.
-        start: SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its
-            size (`fitted`); empty, and then not written down, where it begins from noise alone.
-        strength: How much of the start the noise takes away; 1 without a start.
-        weights: Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py); they are words
-            like any other, and this is not written down, where not.
-        upscaler: The network that enlarged the start to this size, and did nothing else; the words
-            and settings are then those of the picture that was enlarged.
-        parent: The recipe of the picture whose way from noise this one follows, in its first steps
-            or outside a region; it may have a parent itself.
-        held_steps: In so many first steps the scheduler is given what the parent's was.
-        mask: SHA-256 of the pixels of the mask of the region that is painted; outside it every
-            pixel is the parent's. White is painted; empty for the whole picture.
-        feather: Over how many pixels, inside the region, it is mixed into the parent.
-        spread: In this share of the steps, the first ones, the words are moved by seeded noise as
-            the denoiser is given them, so that seeds differ more.
-    """
-
-    prompt: PromptText
+    prompt: PromptText  # The words that are painted
     negative_prompt: PromptText
     seed: Seed
     # Unconditional models of one size may be smaller than what can be asked for (MIN_SIZE_PX).
@@ -142,23 +116,44 @@ class Recipe(Value):
     height: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
     num_inference_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)]
     guidance_scale: Annotated[float, Field(ge=0, le=MAX_GUIDANCE)]
+    # The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py)
     scheduler: Annotated[str, StringConstraints(min_length=1, max_length=60)]
     model: ModelRef
     dtype: DType
-    lock_width: LockWidth
+    lock_width: LockWidth  # W, the number of cells of the batch the picture is computed in
     determinism: Determinism
     loras: tuple[Lora, ...]
+    # Applied in order to the noise of `seed`
     noise_mix: Annotated[tuple[NoiseShare, ...], Field(max_length=MAX_SHARES)]
+    # `"portable-1"` gives the same bits on every machine (docs/portable.md); `"native"`, which is
+    # not written down, those of the machine's own kernels
     arithmetic: Arithmetic = "native"
+    # What was typed, where other words are painted for it: names of another language that the model
+    # understands as its own. Not written down otherwise.
     typed_prompt: PromptText = ""
+    # SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its size
+    # (`fitted`); empty, and then not written down, where it begins from noise alone
     start: StartDigest = ""
+    # How much of the start the noise takes away; 1 without a start
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
+    # Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py); they are words like any
+    # other, and this is not written down, where not
     weights: bool = False
+    # The network that enlarged the start to this size, and did nothing else; the words and settings
+    # are then those of the picture that was enlarged
     upscaler: Upscaler | None = None
+    # The recipe of the picture whose way from noise this one follows, in its first steps or outside
+    # a region; it may have a parent itself
     parent: Recipe | None = None
+    # In so many first steps the scheduler is given what the parent's was
     held_steps: Annotated[int, Field(ge=0, lt=MAX_STEPS)] = 0
+    # SHA-256 of the pixels of the mask of the region that is painted; outside it every pixel is the
+    # parent's. White is painted; empty for the whole picture.
     mask: StartDigest = ""
+    # Over how many pixels, inside the region, it is mixed into the parent
     feather: Annotated[int, Field(ge=0, le=MAX_FEATHER_PX)] = 0
+    # In this share of the steps, the first ones, the words are moved by seeded noise as the
+    # denoiser is given them, so that seeds differ more
     spread: Annotated[float, Field(ge=0, le=MAX_SPREAD)] = 0.0
 
     @model_validator(mode="after")

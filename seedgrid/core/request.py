@@ -1,7 +1,4 @@
-"""Requests become recipes: `resolve` checks what was typed and fills in the model's defaults.
-
-resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
-"""
+"""Requests become recipes: `resolve` checks what was typed and fills in the model's defaults."""
 
 import math
 import re

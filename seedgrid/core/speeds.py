@@ -3,8 +3,6 @@
 For a size that was not painted yet, the nearest size of the model is used, else another model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Final

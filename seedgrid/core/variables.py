@@ -1,8 +1,6 @@
 """Every environment variable that SeedGrid reads, in one table: names, meanings, defaults.
 
 `python -m seedgrid.core.variables` writes the table of docs/operations.md.
-
-    number("SEEDGRID_MAX_QUEUE_S")  # 1800.0 on a public page
 """
 
 import os

@@ -1,7 +1,5 @@
 """The Backend protocol: what the engine needs of a painter, nothing more. Needs no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, cast, get_args, runtime_checkable

@@ -3,8 +3,6 @@
 A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import math

@@ -5,8 +5,6 @@ kept in 8 bits and turned back into the format of the computation where they are
 batch share nothing. Weights stored by SDNQ, torchao, bitsandbytes or as GGUF are read as they are.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

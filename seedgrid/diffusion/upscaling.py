@@ -4,8 +4,6 @@ A Compact network (SRVGGNetCompact, as bundled) needs torch alone and equals spa
 spandrel reads all others. Each tile (core/finals.py) is what plain spandrel computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count

@@ -1,9 +1,4 @@
-"""ZIP files: pictures alone, streamed, or a bundle with everything that paints them again.
-
-write_bundle(entries, Path("art.zip"))
-"""
-
-from __future__ import annotations
+"""ZIP files: pictures alone, streamed, or a bundle with everything that paints them again."""
 
 import io
 import shutil

@@ -1,7 +1,4 @@
-"""Draws pages of pictures with headings and captions.
-
-write(image, (24, 24), wrap("a red fox", 18, 500, 2), 18, 24)
-"""
+"""Draws pages of pictures with headings and captions."""
 
 import functools
 from collections.abc import Callable, Sequence

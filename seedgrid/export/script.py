@@ -2,8 +2,6 @@
 
 It makes SeedGrid's plain diffusers calls (padded to the lock width, fresh CPU generators) and
 imports nothing of it, which proves that SeedGrid adds nothing of its own.
-
-    Path("reproduce.py").write_text(script(entries))
 """
 
 from base64 import b64encode

@@ -2,8 +2,6 @@
 
 Several rounds of one work become a poster, a block for each. A sheet of one work contains its
 recipes as a text: importing it paints the whole tree again.
-
-    write_sheet(library.work(work_id), Path("poster.png"))
 """
 
 import math

@@ -1,9 +1,6 @@
 """Writes recipes into PNG files and reads them: the `seedgrid` chunk, and texts for other programs.
 
 Files are parsed with limits (png_chunks.py) before Pillow sees them; a fault is a `PictureError`.
-
-    record = read(Path("fox.png"))
-    record.recipe.seed
 """
 
 import io

@@ -1,9 +1,6 @@
 """Imports files, folders and ZIP bundles: SeedGrid's pictures into the library, others as requests.
 
 A ZIP file is read member by member within limits, never extracted; a bad file is only reported.
-
-    for taken in take_in(library, [Path("from-a-friend.zip")]):
-        print(taken.name, taken.entry or taken.error)
 """
 
 from __future__ import annotations

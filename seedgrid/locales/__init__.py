@@ -2,8 +2,6 @@
 
 A file that is put here is a language of the page; English is complete, and a text that another file
 lacks is shown in English.
-
-    locales()["zh"].words["generate"]
 """
 
 import json
@@ -23,25 +21,15 @@ LATER_SECTION: Final = "later"
 
 @dataclass(frozen=True, kw_only=True)
 class Locale:
-    """The texts of one language; data replaces `{name}` in a sentence.
+    """The texts of one language; data replaces `{name}` in a sentence."""
 
-    Attributes:
-        tag: What browsers and Gradio call the language, for example `"zh-CN"`.
-        clause_joiner: The separator of sentences that are joined into one.
-        lowers_clauses: Whether a joined sentence begins with a small letter.
-        words: Texts of the page, by key.
-        later: Texts of `LATER_SECTION`, by key.
-        errors: The sentence of each error and notice, by its code.
-        reasons: The sentence of each reason of a verdict, by its code.
-    """
-
-    tag: str
-    clause_joiner: str
-    lowers_clauses: bool
-    words: Mapping[str, str]
-    later: Mapping[str, str]
-    errors: Mapping[str, str]
-    reasons: Mapping[str, str]
+    tag: str  # What browsers and Gradio call the language, for example `"zh-CN"`
+    clause_joiner: str  # The separator of sentences that are joined into one
+    lowers_clauses: bool  # Whether a joined sentence begins with a small letter
+    words: Mapping[str, str]  # Texts of the page, by key
+    later: Mapping[str, str]  # Texts of `LATER_SECTION`, by key
+    errors: Mapping[str, str]  # The sentence of each error and notice, by its code
+    reasons: Mapping[str, str]  # The sentence of each reason of a verdict, by its code
 
 
 def read_locale(path: Path) -> Locale:

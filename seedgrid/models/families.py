@@ -1,8 +1,6 @@
 """The pipeline families that SeedGrid paints with, and how each is called.
 
 A family is read from its class in diffusers (`pipeline_source.py`); a table row has the rest.
-
-    family_of("Krea2Pipeline").num_inference_steps   # 28
 """
 
 import re

@@ -2,8 +2,6 @@
 
 The parameters of `__call__`, the components of `__init__` and the returned fields nearly suffice to
 call a pipeline that is in no table here.
-
-    read_pipeline("QwenImagePipeline").parameters["true_cfg_scale"]   # 4.0
 """
 
 import ast

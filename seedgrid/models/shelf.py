@@ -3,8 +3,6 @@
 A recipe holds a name and a digest, never a path. A name finds files that were used under it before,
 the newest first, then those in the folders of their kind. SeedGrid deletes only files that it
 downloaded or was given.
-
-    UPSCALERS.take(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
 
 import contextlib

@@ -4,8 +4,6 @@ A hash that differs means other pictures than on other machines: a fault in this
 NumPy, or a library that calls other operations than before. There is one call of each operation
 that has a rule; its numbers come from the raw integers of PCG64, which NumPy promises never to
 change.
-
-    wrong = check()   # () if all is well, after a second or two
 """
 
 import hashlib

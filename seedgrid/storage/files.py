@@ -2,8 +2,6 @@
 
 The order lost nothing in the crash tests (docs/log.md): temporary file, fsync, rename, fsync of the
 folder. Errors of the operating system become one `LibraryError`.
-
-    write_atomically(Path("sheet.png"), data)
 """
 
 import contextlib

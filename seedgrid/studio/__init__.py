@@ -1,10 +1,5 @@
 """Studio: the workflow, for Python, the command line, the page and its API.
 
-    with Studio() as studio:
-        grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
-        finals = studio.refine(grid[2])
-        finals[3].save("labrador.png")
-
 `studio.py` is the Studio, `verifier.py` verifies, `model_manager.py` has its models, `resolving.py`
 turns a request into recipes, `pictures.py` has the types of arguments and results.
 """

@@ -1,9 +1,6 @@
 """The models, LoRAs and networks on this machine or to download.
 
 A public page shows only those that it offers, and refuses changes: `download_forbidden`.
-
-for managed in studio.model_manager.items():
-    print(managed.item.id, managed.fits)
 """
 
 import contextlib
@@ -22,14 +19,7 @@ from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.download import Downloads, Progress, fetch_configurations
 from seedgrid.models.files import SUFFIX, configuration_source
 from seedgrid.models.hub import ask, decoder_folder, decoder_for
-from seedgrid.models.loras import (
-    LORAS,
-    LoraItem,
-    delete_lora,
-    describe_lora,
-    find_lora,
-    lora_items,
-)
+from seedgrid.models.loras import LORAS, LoraItem, delete_lora, describe_lora, find_lora, lora_items
 from seedgrid.models.shelf import UPSCALERS, known_upscalers
 
 

@@ -1,8 +1,4 @@
-"""Arguments and results of a studio: seeds, options, masks, and pictures to save and pass on.
-
-grid = studio.grid("a fox", seeds="0-3")
-grid[2].save("fox.png")
-"""
+"""Arguments and results of a studio: seeds, options, masks, and pictures to save and pass on."""
 
 from __future__ import annotations
 

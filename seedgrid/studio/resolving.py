@@ -1,7 +1,5 @@
 """Requests become recipes: lists and LoRAs are read, widths chosen, offers checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial

@@ -11,18 +11,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import check_count, draw_seed
 from seedgrid.core.errors import InputError, ModelError, Notice
-from seedgrid.core.finals import (
-    STRENGTHS,
-    enlarged,
-    finals,
-    tiles_notices,
-)
+from seedgrid.core.finals import STRENGTHS, enlarged, finals, tiles_notices
 from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -35,6 +30,7 @@ from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.storage import starts
+from seedgrid.studio.model_manager import ModelManager
 from seedgrid.studio.pictures import (
     AnyMask,
     AnyPicture,
@@ -62,9 +58,9 @@ from seedgrid.studio.verifier import Verifier
 if TYPE_CHECKING:
     from seedgrid.export.film import Film
     from seedgrid.library import Library
-    from seedgrid.studio.model_manager import ModelManager
 
 logger = logging.getLogger(__name__)
+Part = TypeVar("Part")
 
 STARTS: Final = "starts"  # The folder of a library with the start pictures and masks
 LISTS: Final = "styles"  # The folder of a library with the artist's word lists
@@ -111,14 +107,13 @@ class Studio:
         starts.know(self.library_folder / STARTS)
         self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
+        self._parts: dict[type, Any] = {}  # Made when they are first needed
         self._backend = backend
-        self._library: Library | None = None
-        self._engine: Engine | None = None
-        self._manager: ModelManager | None = None
-        self._verifier: Verifier | None = None
-        self._runs_per_owner = runs_per_owner
-        self._bounds = bounds
-        self._on_lost = on_lost
+        self._of_engine: dict[str, Any] = {
+            "runs_per_owner": runs_per_owner,
+            "bounds": bounds,
+            "on_lost": on_lost,
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -138,59 +133,50 @@ class Studio:
                 self._backend = DeferredBackend()
             return self._backend
 
+    def _part(self, kind: type[Part], make: Callable[[], Part]) -> Part:
+        """Return the part of this kind, made once."""
+        with self._making:
+            if kind not in self._parts:
+                self._parts[kind] = make()
+            made: Part = self._parts[kind]
+            return made
+
     @property
     def library(self) -> Library:
         """Where the pictures are kept; its folder is made when it is first needed."""
-        with self._making:
-            if self._library is None:
-                from seedgrid.library import Library
+        from seedgrid.library import Library
 
-                self._library = Library(self.library_folder)
-            return self._library
+        return self._part(Library, lambda: Library(self.library_folder))
 
     @property
     def engine(self) -> Engine:
         """What runs the jobs; its threads start when it is first needed."""
-        with self._making:
-            if self._engine is None:
-                self._engine = Engine(
-                    self.backend,
-                    placement=self.placement,
-                    runs_per_owner=self._runs_per_owner,
-                    bounds=self._bounds,
-                    on_lost=self._on_lost,
-                )
-            return self._engine
+        return self._part(
+            Engine,
+            lambda: Engine(self.backend, placement=self.placement, **self._of_engine),
+        )
 
     @property
     def model_manager(self) -> ModelManager:
         """The models, LoRAs and upscaler networks on this machine, and downloads."""
-        with self._making:
-            if self._manager is None:
-                from seedgrid.studio.model_manager import ModelManager
-
-                self._manager = ModelManager()
-            return self._manager
+        return self._part(ModelManager, ModelManager)
 
     @property
     def verifier(self) -> Verifier:
         """Verifies pictures and probes the lock, between two runs of the engine."""
-        with self._making:
-            if self._verifier is None:
-                self._verifier = Verifier(self.engine, self.card, self.placement)
-            return self._verifier
+        return self._part(Verifier, lambda: Verifier(self.engine, self.card, self.placement))
 
     def begin_to_close(self) -> None:
         """Stop what is running and accept nothing more; `close` waits for the end."""
-        if self._engine is not None:
-            self._engine.begin_to_close()
+        if Engine in self._parts:
+            self.engine.begin_to_close()
 
     def close(self) -> None:
         """Stop what is running, save what is finished, and free the model."""
-        if self._manager is not None:
-            self._manager.downloads.close()
-        if self._engine is not None:
-            self._engine.close()
+        if ModelManager in self._parts:
+            self.model_manager.downloads.close()
+        if Engine in self._parts:
+            self.engine.close()
 
     # Pictures, and waiting for them.
 
@@ -302,10 +288,7 @@ class Studio:
     # Runs; each `start_` returns at once.
 
     def start_grid(
-        self,
-        request: Request,
-        prompts: Sequence[str] | None = None,
-        **options: Unpack[RunOptions],
+        self, request: Request, prompts: Sequence[str] | None = None, **options: Unpack[RunOptions]
     ) -> Run:
         """Start the first round of a new work; returns at once.
 

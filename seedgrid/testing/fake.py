@@ -3,8 +3,6 @@
 Each recipe has a new generator, as in a real pipeline: its first draw decides the composition, its
 last one the grain, so pictures change if a generator is shared, used before or at another place.
 The prompts decide the colour. Calls are recorded, and can be slow or fail on request.
-
-    engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
 
 import hashlib

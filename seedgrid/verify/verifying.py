@@ -1,8 +1,4 @@
-"""Paints pictures again under their passports and compares, on the backend's thread.
-
-verdicts = verify([read_claim(Path("fox.png"))], backend)
-verdicts[0].verdict    # "identical"
-"""
+"""Paints pictures again under their passports and compares, on the backend's thread."""
 
 import logging
 import os

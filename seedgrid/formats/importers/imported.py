@@ -2,8 +2,6 @@
 
 `to_imported` checks every value of a reader's `ForeignSettings` and turns each one that does not
 fit into a notice. `fit` does the same for one model.
-
-    read_foreign(Path("00012-1234.png")).request.prompt
 """
 
 import math

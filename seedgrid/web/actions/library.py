@@ -4,8 +4,6 @@ Works and pictures come in pages, newest first. A card is a picture and all equa
 and all works alike; an action on a card applies to all of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice

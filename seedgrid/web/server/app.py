@@ -2,8 +2,6 @@
 
 A route, method or form that is not listed gets 404, another site's request 403, an unknown host
 name 400. The page runs its own modules from this server; no other answer may run a script.
-
-    server = make_server(answers, folder)
 """
 
 import ipaddress
