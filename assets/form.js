@@ -56,15 +56,6 @@ SeedGrid.choose = async (fields) => {
 
 lists.model.addEventListener("change", () => SeedGrid.offer());
 
-const portable = inputOf("sg-portable");
-const aboutPortable = byId("sg-portable-about");
-const said = aboutPortable?.textContent;
-portable?.addEventListener("change", () => {
-  aboutPortable.textContent = said;
-  if (portable.checked) SeedGrid.listen("portable", { model: lists.model.value || null });
-});
-SeedGrid.shows.portable = ({ key, data }) => (aboutPortable.textContent = text(key, data));
-
 // ---- Aspect ratios: each writes its size into the field ----------------------------------------
 const shapesBox = byId("sg-shapes");
 const size = inputOf("sg-size");

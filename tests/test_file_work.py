@@ -52,7 +52,7 @@ ROUTES: Final = {
         f"/seedgrid/do/{action}": ENGINE
         for action in ("load", "generate", "refine", "subtle", "strong", "final", "final-4")
     },
-    **{f"/seedgrid/do/{action}": ENGINE for action in ("again", "verify", "portable")},
+    **{f"/seedgrid/do/{action}": ENGINE for action in ("again", "verify")},
     **{f"/seedgrid/do/live-{action}": ENGINE for action in ("generate", "refine")},
     "/seedgrid/do/follow": OPEN,
     # Small ones read a page of the visitor's own library at most.

@@ -141,9 +141,6 @@ def test_a_machine_that_computes_otherwise_paints_no_portable_picture(
     paint(real, recipes[:1])
     monkeypatch.setattr(selftest, "check", lambda _: ("tried again",))
     paint(real, recipes[:1])
-    trial = real.try_portable(recipes[0], PLACEMENT)
-    assert trial.wrong == ()
-    assert trial.times > 0
     with pytest.raises(RunError, match="tried again"):  # Another passport, another trial.
         real.prepare(recipes[0], replace(PLACEMENT, attention="math"))
 

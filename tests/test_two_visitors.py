@@ -36,7 +36,7 @@ OF_NOBODY = (
     *("/", "/healthz", "/seedgrid/assets/{version}/{name:path}"),
     *("/seedgrid/opening/{number}.webp", "/seedgrid/models", "/seedgrid/models/{action}"),
     *("/seedgrid/models/file/{name}", "/seedgrid/drop"),
-    *(f"/seedgrid/do/{each}" for each in ("offer", "advise", "portable", "example", "empty")),
+    *(f"/seedgrid/do/{each}" for each in ("offer", "advise", "example", "empty")),
     *(f"/seedgrid/do/{each}" for each in ("search", "stop", "queue")),
 )
 """Addresses at which nobody's picture can be named."""

@@ -39,12 +39,18 @@ def doctor(
     json: options.Json = False,
 ) -> None:
     """Show this machine's libraries and settings, and whether a picture reproduces here."""
-    report = _describe_machine()
-    report["model"] = model or default_model()
     folder = library or default_library()
-    report["library"] = str(folder)
-    there = nearest_folder(folder.absolute())
-    report["library_free_gb"] = round(shutil.disk_usage(there).free / 1e9, 1)
+    free = shutil.disk_usage(nearest_folder(folder.absolute())).free
+    report: dict[str, Any] = {
+        "seedgrid": seedgrid.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "versions": {name: _version(name) for name in _LIBRARIES},
+        "model": model or default_model(),
+        "library": str(folder),
+        "library_free_gb": round(free / 1e9, 1),
+    }
     report |= _test_one_picture(model, device)
     if json:
         say_json(report)
@@ -62,16 +68,6 @@ def doctor(
     if not report["reproduces"]:
         complain("Painting one picture twice gave different bits: see `determinism` above.")
         raise typer.Exit(1)
-
-
-def _describe_machine() -> dict[str, Any]:
-    return {
-        "seedgrid": seedgrid.__version__,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "cores": os.cpu_count(),
-        "versions": {name: _version(name) for name in _LIBRARIES},
-    }
 
 
 def _version(name: str) -> str:

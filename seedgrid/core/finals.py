@@ -34,9 +34,8 @@ def finals(
 ) -> tuple[Recipe, ...]:
     """Return the recipes of a picture's finals, one for each strength.
 
-    Raises:
-        InputError: `final_scale`; `final_model`: this model's finals are worse than a plain
-            enlargement; `start_family`: it has no image-to-image; a size it cannot paint.
+    Raise `final_scale`; `final_model`: this model's finals are worse than a plain enlargement;
+    `start_family`: it has no image-to-image; or for a size it cannot paint.
     """
     larger = _larger(parent, scale)
     if not card.enlarges:

@@ -219,11 +219,7 @@ class Recipe(Value):
         return self.model_dump_json(exclude=set(_DIFFERING))
 
     def replace(self, **changes: object) -> Recipe:
-        """Return a copy with fields changed, validated again.
-
-        Raises:
-            InputError: `recipe_invalid` when the result is no recipe.
-        """
+        """Return a copy with fields changed, validated again; raise `recipe_invalid`."""
         try:
             return Recipe.model_validate(dict(self) | changes)
         except ValidationError as error:

@@ -242,9 +242,8 @@ def steer(
     `hold` is the share of the steps, the first ones, whose latents are those of `before`, 0 to
     `MAX_HOLD`; without a `region` the whole picture is painted.
 
-    Raises:
-        InputError: `hold_range`, `hold_steps`, `way_deep`; `way_settings`: it differs from its
-            parent in more than words and guidance.
+    Raise `hold_range`, `hold_steps`, `way_deep`, or `way_settings`: it differs from its parent in
+    more than words and guidance.
     """
     held_steps = _held_steps(after, hold) if hold else 0
     if held_steps or region:

@@ -9,7 +9,6 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.portable import PortableTrial
 
 Offload = Literal["none", "model", "group", "sequential"]
 
@@ -123,9 +122,6 @@ class Backend(Protocol):
 
         Raises RunCancelled; RunError where a batch fails; else as `prepare`.
         """
-
-    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Try portable arithmetic where a recipe would be painted; remembered by passport."""
 
     def close(self) -> None:
         """Free models and memory."""

@@ -19,7 +19,6 @@ from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import
 from seedgrid.models import registry
 from seedgrid.models.shelf import BUNDLED
-from seedgrid.portable import PortableTrial
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -51,10 +50,6 @@ class DeferredBackend:
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Test the lock for recipes like this one; an enlarged picture has no neighbours."""
         return self._painter.probe(recipe, placement, watch) if recipe.upscaler is None else None
-
-    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Try portable arithmetic on this machine; remembered by passport."""
-        return self._painter.try_portable(recipe, placement)
 
     def close(self) -> None:
         """Free models and memory."""

@@ -28,7 +28,7 @@ from seedgrid.diffusion.upscaling import Enlarger
 from seedgrid.diffusion.way import Guide, PartWatch, Way, WayMemory, max_bytes, missing_parents
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
-from seedgrid.portable import PortableTrial, check_portable, try_portable
+from seedgrid.portable import check_portable
 
 logger = logging.getLogger(__name__)
 
@@ -89,12 +89,6 @@ class DiffusersBackend:
         if replace(placement, device="auto", previews=True) == Placement():
             advise(recipe, report)
         return report
-
-    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Try portable arithmetic where a recipe would be painted; remembered by passport."""
-        with computing(recipe, placement):
-            device = self._pipelines.get(recipe, placement).device
-            return try_portable(device, current_passport(device, placement))
 
     def close(self) -> None:
         """Free models and memory."""

@@ -97,13 +97,10 @@ def read_pipeline(
 ) -> Any:
     """Read a recipe's pipeline and its LoRAs from files, on the CPU; call `watch` before each part.
 
-    Raises:
-        ModelError: `model_damaged`.
-        InputError: `dtype_library`; `dtype_int8`: weights are stored in fewer bits already, in a
-            single file, or used with LoRAs. `lora_family`: this kind of model takes none;
-            `lora_misfit`: it does not fit; `lora_partly`: diffusers would leave out a part;
-            `lora_peft`: peft is missing.
-        RunError: `library_import`.
+    Raise `model_damaged`; `dtype_library`; `dtype_int8`: weights are stored in fewer bits already,
+    in a single file, or used with LoRAs; `lora_family`: this kind of model takes none;
+    `lora_misfit`: it does not fit; `lora_partly`: diffusers would leave out a part; `lora_peft`:
+    peft is missing; `library_import`.
     """
     pipeline_class = _pipeline_class(files.family)
     model = recipe.model.id

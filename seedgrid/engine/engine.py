@@ -194,17 +194,9 @@ class Engine:
     ) -> Future[Result]:
         """Have a worker's thread call a function with its backend, between two batches.
 
-        Args:
-            function: On one machine it is called on the one thread that touches torch.
-            owner: As in `submit`; empty for tasks of the program itself.
-            address: As in `submit`.
-            recipes: What it will paint.
-
-        Returns:
-            The function's result or error; cancelled if the engine closes before.
-
-        Raises:
-            RunError: As `submit`.
+        `owner` and `address` are as in `submit`, empty for tasks of the program itself; `recipes`
+        are what it will paint. Return its result or error, cancelled if the engine closes before.
+        Raise RunError as `submit`.
         """
         asker = Asker(owner=owner, address=address)
         task = Task(function=function, asker=asker, recipes=tuple(recipes))

@@ -171,9 +171,7 @@ def admit(
 ) -> None:
     """Refuse a request of `new_s` seconds that is too much beside `active`, with seconds left.
 
-    Raises:
-        InputError: `run_long`: it is too much at any time.
-        RunError: `too_many_runs`, `too_many_here` or `queue_full`: it is too much now.
+    Raise `run_long`, or if it is only now too much, `too_many_runs`, `too_many_here`, `queue_full`.
     """
     longest_s = min(bounds.run_s or math.inf, bounds.queue_s or math.inf)
     if new_s > longest_s:

@@ -112,10 +112,8 @@ class Library(Searches):
     def add_png(self, data: bytes) -> Entry:
         """Add a SeedGrid PNG file once, unchanged, as "taken in": anybody can write such a file.
 
-        Raises:
-            PictureError: It has no recipe, is damaged, or its pixels do not have its digest.
-            InputError: `picture_twice`: another file has its id.
-            LibraryError: Full, read-only or locked.
+        Raise PictureError: it has no recipe, is damaged, or its pixels do not have its digest;
+        `picture_twice`: another file has its id; LibraryError: full, read-only or locked.
         """
         record, _ = png.read_checked(data)
         self._ask_to_grow()

@@ -33,12 +33,7 @@ class Locale:
 
 
 def read_locale(path: Path) -> Locale:
-    """Read the file of a language, and nothing but it.
-
-    Raises:
-        ValueError: It is not JSON.
-        KeyError: It lacks a section.
-    """
+    """Read the file of a language; raise ValueError for no JSON, KeyError without a section."""
     content: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     words = {key: text for name in PAGE_SECTIONS for key, text in content[name].items()}
     return Locale(

@@ -126,10 +126,8 @@ def taking(name: str) -> Iterator[Path]:
 
     LoRAs are recognised by their tensors and kept in their own folder.
 
-    Raises:
-        ModelError: `model_name`: no name of such a file; `model_there`; `model_damaged`, or
-            `model_unrecognised`, and not kept: neither a LoRA nor a model of a known family.
-        LibraryError: The folder cannot be made.
+    Raise `model_name`: no name of such a file; `model_there`; `model_damaged`, or
+    `model_unrecognised`, and not kept: neither a LoRA nor a model of a known family; LibraryError.
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])

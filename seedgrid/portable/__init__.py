@@ -11,13 +11,11 @@ this module alone, which needs no torch.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Annotated, Final
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Final
 
 from seedgrid.core.errors import RunError
-from seedgrid.core.recipe import Passport, Value
-from seedgrid.storage.cache import recall_value, remember_one
+from seedgrid.core.recipe import Passport
+from seedgrid.storage.cache import recall_texts, remember_one
 
 if TYPE_CHECKING:
     import torch
@@ -48,26 +46,17 @@ def native() -> AbstractContextManager[None]:
     return native_block()
 
 
-class PortableTrial(Value):
-    """Portable arithmetic on one machine."""
+def check_portable(device: torch.device, passport: Passport) -> None:
+    """Raise `portable_wrong_here` if this machine does not compute what the definition says.
 
-    wrong: tuple[str, ...]  # Operations with wrong bits; refused if any
-    times: Annotated[float, Field(gt=0)]  # As a multiple of torch's own time
-
-
-def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
-    """Try portable arithmetic on a device; takes some seconds and is remembered by passport."""
+    The test takes some seconds; its result is remembered by passport.
+    """
     from seedgrid.portable import selftest
 
-    trial = recall_value(_CACHE, passport.digest, PortableTrial)
-    if trial is None:
-        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
-        remember_one(_CACHE, passport.digest, trial.model_dump_json())
-    return trial
-
-
-def check_portable(device: torch.device, passport: Passport) -> None:
-    """Raise `portable_wrong_here` if this machine does not compute what the definition says."""
-    wrong = try_portable(device, passport).wrong
+    tested = recall_texts(_CACHE)
+    if passport.digest not in tested:
+        remember_one(_CACHE, passport.digest, [*selftest.check(device)])
+        tested = recall_texts(_CACHE)
+    wrong = tested[passport.digest]
     if wrong:
         raise RunError("portable_wrong_here", value=", ".join(wrong))

@@ -7,9 +7,7 @@ change.
 """
 
 import hashlib
-import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from diffusers import DiffusionPipeline
 
-from seedgrid.portable.mode import native_block, portable_block
-
-_TURNS: Final = 10
+from seedgrid.portable.mode import portable_block
 
 Case = Callable[[], Any]
 
@@ -276,33 +272,6 @@ def check_grid(folder: Path) -> tuple[str, ...]:
     pipeline = DiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     return () if grid_digest(pipeline) == GRID else ("grid",)
-
-
-def cost(device: torch.device) -> float:
-    """Return how many times as long as torch a denoiser's block takes, by the shortest of turns.
-
-    Both are measured in turns: other programs only make turns longer. One thread, since several
-    would wait for each other.
-    """
-    maps = numbers(2, 96, 32, 32).to(device)
-    kernel = torch.nn.Parameter(numbers(96, 96, 3, 3, seed=2).to(device), requires_grad=False)
-    dense = torch.nn.Parameter(numbers(96, 96, seed=3).to(device), requires_grad=False)
-
-    def seconds(arithmetic: AbstractContextManager[None]) -> float:
-        with arithmetic:
-            start_s = time.perf_counter()
-            hidden = F.conv2d(F.silu(F.group_norm(maps, 8)), kernel, padding=1)
-            tokens = F.linear(hidden.flatten(2).transpose(1, 2), dense).unsqueeze(1)
-            F.scaled_dot_product_attention(tokens, tokens, tokens).sum().item()
-            return time.perf_counter() - start_s
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        turns = [(seconds(portable_block()), seconds(native_block())) for _ in range(_TURNS)]
-    finally:
-        torch.set_num_threads(threads)
-    return min(own for own, _ in turns) / min(plain for _, plain in turns)
 
 
 def grid_digest(pipeline: Any) -> str:

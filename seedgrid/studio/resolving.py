@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +9,7 @@ from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_count
 from seedgrid.core.errors import InputError, Notice
-from seedgrid.core.prompts import alternatives, names_list, open_lists, read_tags
+from seedgrid.core.prompts import alternatives, names_list, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.variables import is_public
@@ -38,19 +37,12 @@ def resolve_prompts(
     return tuple(provable(recipe) for recipe in recipes)
 
 
-def open_word_lists(text: str, folder: Path | None, *, field: str) -> tuple[str, ...]:
-    """Return a text with each line of the word lists that it names: `a __coat__ fox`, coat.txt.
+def list_lines(folder: Path | None, field: str, name: str) -> list[str]:
+    """Return the lines of a word list; empty ones and those with `#` in front are left out.
 
-    A line may hold braces, weights and LoRAs; empty ones and those with `#` in front are left out.
-    `folder` is None on a public page, which has no lists.
-
-    Raises:
-        InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
+    A line may hold braces, weights and LoRAs; `folder` is None where there are no lists. Raise
+    `list_unknown`, `list_public` or `list_file`.
     """
-    return open_lists(text, partial(_lines, folder, field), field=field)
-
-
-def _lines(folder: Path | None, field: str, name: str) -> list[str]:
     if folder is None:
         raise InputError("list_public", field=field, value=name)
     path = folder / f"{name}.txt"

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
@@ -20,7 +21,7 @@ from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.finals import STRENGTHS, enlarged, finals, tiles_notices
 from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
-from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.prompts import GUIDE_SUFFIXES, open_lists
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Advice, Request, advise
 from seedgrid.core.variables import default_library, default_model, is_public
@@ -48,7 +49,7 @@ from seedgrid.studio.pictures import (
 )
 from seedgrid.studio.resolving import (
     check_offered,
-    open_word_lists,
+    list_lines,
     provable,
     resolve_prompts,
     width_notices,
@@ -85,9 +86,6 @@ class Studio:
         runs_per_owner: How many runs each owner may have waiting or running.
         bounds: Further limits for visitors of a public page.
         on_lost: Called when the engine cannot go on: the process should end.
-
-    Attributes:
-        placement: The default of runs.
     """
 
     def __init__(
@@ -105,6 +103,7 @@ class Studio:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.know(self.library_folder / STARTS)
+        # The default of runs
         self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._parts: dict[type, Any] = {}  # Made when they are first needed
@@ -472,13 +471,15 @@ class Studio:
     def with_lists(self, texts: Sequence[str], *, field: str = "prompt") -> tuple[str, ...]:
         """Return texts with the artist's word lists filled in, as in `a __coat__ fox`.
 
-        A visitor of a public page has no lists.
+        Each line of a list `coat.txt` takes the place of its name. A visitor of a public page has
+        no lists.
 
         Raises:
             InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
         """
         folder = None if is_public() else self.library_folder / LISTS
-        return tuple(each for text in texts for each in open_word_lists(text, folder, field=field))
+        lines = partial(list_lines, folder, field)
+        return tuple(each for text in texts for each in open_lists(text, lines, field=field))
 
     def resolve(self, request: Request) -> tuple[Recipe, ...]:
         """Turn a request into recipes.

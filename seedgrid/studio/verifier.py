@@ -16,7 +16,6 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import Engine
-from seedgrid.portable import PortableTrial
 from seedgrid.studio.resolving import check_offered
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ class Verifier:
         self._card = card
         self._placement = placement
         self._probe_watch = Unwatched()
-        self._trials: dict[str, Future[PortableTrial]] = {}  # by model
 
     def verify(
         self,
@@ -121,14 +119,3 @@ class Verifier:
     def stop_probing(self) -> None:
         """Cancel the probe that runs or waits, if any."""
         self._probe_watch.cancelled = True
-
-    def try_portable(self, model: str | None) -> Future[PortableTrial]:
-        """Measure portable arithmetic between runs; raise `engine_closed`, or for a bad model."""
-        request = Request(prompt="a picture", seeds=(0,), portable=True)
-        (recipe,) = resolve(request, self._card(model))
-        trial = self._trials.get(recipe.model.id)
-        if trial is None or trial.done():  # Concurrent callers wait for the same one.
-            trial = self._trials[recipe.model.id] = self._engine.submit_task(
-                lambda backend: backend.try_portable(recipe, self._placement)
-            )
-        return trial

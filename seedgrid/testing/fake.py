@@ -23,7 +23,6 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
-from seedgrid.portable import PortableTrial
 from seedgrid.storage import starts
 
 Noise = NDArray[np.float64]
@@ -150,10 +149,6 @@ class FakeBackend:
 
     def probe(self, *_: object) -> None:
         """Return None: no arithmetic is shared by the pictures of a batch."""
-
-    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)
-        """Return that portable arithmetic works, and a cost."""
-        return PortableTrial(wrong=(), times=2.94)
 
     def close(self) -> None:
         """Record that it was called."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, Protocol
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError, as_ours
@@ -105,10 +105,6 @@ class AwayBackend:
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
         """Return None: no time of a lent machine is spent on tests."""
-
-    def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
-        """Raise `remote_failed`: no time of a lent machine is spent on tests."""
-        raise RunError("remote_failed", reason="portable arithmetic is not tried there")
 
     def close(self) -> None:
         """Close the worker."""

@@ -104,9 +104,8 @@ class Imported:
 def read_foreign(source: png.Source) -> Imported:
     """Turn another tool's picture into a request, and name what cannot be imported.
 
-    Raises:
-        PictureError: The file is missing or damaged; `picture_without_recipe`: without settings;
-            `picture_foreign`: they cannot be read; `picture_text`: they are above 256 KB.
+    Raise PictureError: the file is missing or damaged; `picture_without_recipe`: without settings;
+    `picture_foreign`: they cannot be read; `picture_text`: they are above 256 KB.
     """
     data = png.read_bytes(source)
     read_texts: Callable[[bytes], Mapping[str, str | None]]

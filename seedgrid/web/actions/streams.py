@@ -1,4 +1,4 @@
-"""Actions that stream their progress: of a run, of loading a model, of verify, of a trial.
+"""Actions that stream their progress: of a run, of loading a model, of verify.
 
 A listener holds no thread. A run goes on when its listener leaves; a verification is stopped.
 """
@@ -7,10 +7,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Final
+from typing import Final
 
 from anyio import to_thread
-from fastapi import Body
 
 from seedgrid.core.errors import LibraryError, SeedGridError
 from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
@@ -93,19 +92,6 @@ class Streams:
             yield replace(update, status=stage.complain(epoch, warmth.error))
         elif is_loading:
             yield replace(update, status=stage.say(epoch, "status_ready"))
-
-    async def portable_news(
-        self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
-    ) -> AsyncGenerator[PageUpdate, None]:
-        """Yield the cost of portable pictures on this machine, measured by a trial."""
-        try:
-            future = self._studio.verifier.try_portable(model)
-            yield PageUpdate(portable={"key": "portable_trying", "data": {}})
-            trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it.
-        except SeedGridError:  # Generate says what is wrong with the model.
-            return
-        key = "portable_wrong" if trial.wrong else "portable_cost"
-        yield PageUpdate(portable={"key": key, "data": {"times": f"{trial.times:.1f}"}})
 
     async def on_verify(self, picture_id: Id, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
         """Paint a picture again from its recipe: yield the progress, then the verdict."""

@@ -63,7 +63,6 @@ def page_routes(answers: Answers) -> APIRouter:
         "follow": painting.follow,
         "live-generate": painting.on_live_generate,
         "live-refine": painting.on_live_refine,
-        "portable": painting.portable_news,
         "verify": painting.on_verify,
     }
     actions: dict[str, Callable[..., PageUpdate]] = {

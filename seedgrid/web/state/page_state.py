@@ -166,7 +166,6 @@ class PageUpdate:
     picked: Json | None = None
     library: Json | None = None
     verdict: Json | None = None
-    portable: Json | None = None
     live: Json | None = None  # A live answer by its number, or how long four pictures take
     queue: list[Json] | None = None  # The visitor's other runs
 
