@@ -9,8 +9,7 @@ from __future__ import annotations
 import pytest
 from refusing import refused
 
-from seedgrid.core.checks import MAX_CHARACTERS, parse_seeds
-from seedgrid.core.checks import MAX_CHARACTERS as MAX_MIX_CHARACTERS
+from seedgrid.core.checks import MAX_MIX_CHARACTERS, MAX_SEEDS_CHARACTERS, parse_seeds
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
 from seedgrid.formats.links import read_link
@@ -21,7 +20,7 @@ from seedgrid.web.serializers.form import FormPayload, read_request
 @pytest.mark.parametrize("end", ["x", "-"])
 def test_a_long_list_of_seeds_is_refused_at_once(part: str, end: str) -> None:
     """As long as the border lets in, and wrong at its end: it froze the server with 65 letters."""
-    text = (part * MAX_CHARACTERS)[: MAX_CHARACTERS - len(end)] + end
+    text = (part * MAX_SEEDS_CHARACTERS)[: MAX_SEEDS_CHARACTERS - len(end)] + end
 
     with refused(InputError, field="seeds"):
         parse_seeds(text)
@@ -30,7 +29,7 @@ def test_a_long_list_of_seeds_is_refused_at_once(part: str, end: str) -> None:
 @pytest.mark.parametrize(
     ("field", "text"),
     [
-        ("seeds", "1," * MAX_CHARACTERS),
+        ("seeds", "1," * MAX_SEEDS_CHARACTERS),
         ("size", "1" * 100_000),
         ("steps", "1" * 1_000_000),
         ("guidance", "0." + "0" * 1_000_000 + "1"),
