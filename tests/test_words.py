@@ -110,11 +110,12 @@ def test_the_recipe_keeps_what_was_typed_and_what_was_painted(card: ModelCard) -
 def test_a_refinement_appends_to_both(card: ModelCard, words: Vocabulary) -> None:
     """The typed words grow as they were typed, the painted ones as they are painted."""
     (parent,) = resolve(Request(prompt="猫", seeds=(7,)), card)
-    lines = ["，霓虹", ", artsy", "，", "夜晚", "steps 3，霓虹"]
-    neon, plain, alone, *_ = refine(parent, lines, lambda _: card, vocabulary=words)
+    lines = ["，霓虹", ", artsy", "，", "夜晚", "steps 3，霓虹", "model bundled, artsy"]
+    neon, plain, alone, _, moved = refine(parent, lines, lambda _: card, vocabulary=words)
     assert (neon.prompt, neon.typed_prompt) == ("cat, neon", "猫，霓虹")
     assert (plain.prompt, plain.typed_prompt) == ("cat, artsy", "猫, artsy")
     assert (alone.prompt, alone.typed_prompt) == ("cat at night", "猫 夜晚")
+    assert (moved.prompt, moved.typed_prompt) == ("cat, artsy", "猫, artsy")
     (english,) = refine(parent, [", artsy"], lambda _: card, prompt="cat")
     assert (english.prompt, english.typed_prompt) == ("cat, artsy", "")
 

@@ -219,7 +219,7 @@ def _checked(parent: Recipe, settings: Mapping[str, Any], card_of: CardOf) -> di
             raise ModelError("vary_model", value=card.ref.id)
         if request.scheduler not in card.schedulers and "scheduler" not in changes:
             request = replace(request, scheduler=card.scheduler)
-        rows = [row for row in FIELDS if row.name != "prompt"]
+        rows = [row for row in FIELDS if row.name not in ("prompt", "typed")]
         checked["model"] = card.ref
     for row in rows:
         checked |= row.checked(request, card)
