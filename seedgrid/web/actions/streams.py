@@ -74,7 +74,8 @@ class Streams:
                     continue
                 is_queued = isinstance(events[-1], Queued)
                 yield await to_thread.run_sync(listener.after, events)
-                if all(isinstance(event, Step) for event in events):
+                # Pictures may follow the last step at once.
+                if all(isinstance(each, Step) and each.number < each.total for each in events):
                     await asyncio.sleep(_PREVIEW_S)
         await to_thread.run_sync(self._snapshots.lock.consider, run)
 
