@@ -117,7 +117,7 @@ byId("sg-begin").addEventListener("click", () => write(start, SeedGrid.pickedNow
 
 // ---- New seeds, written into the field -------------------------------
 const NUM_SEEDS = 2 ** 32;
-const MOST = 256; // pictures of a run, as in seedgrid/core/seeds.py
+const MOST = 256; // pictures of a run, as in seedgrid/core/checks.py
 const seeds = inputOf("sg-seeds");
 
 /** The seeds in the field, "0-3" or "7, 11", read as the server does; empty if they are invalid. */
