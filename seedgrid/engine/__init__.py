@@ -1,10 +1,5 @@
 """The engine: jobs in, events out, one thread that touches torch.
 
-    with Engine(backend, library) as engine:
-        run = engine.submit(plan_grid(recipes), owner="me")
-        for event in run.events():
-            ...
-
 `engine.py` is the door, `run.py` what watchers hold, `queue.py` decides whose turn it is,
 `batches.py` has the rest of a run, `worker.py` is the thread that paints, `saver.py` the one that
 saves at the same time.

@@ -33,6 +33,8 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 
+_HEAR_S: Final = 0.5  # How long a signal may stay unheard
+
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
 _STATES: Final[dict[type[Event], State]] = {  # The state after an event; other events change none
@@ -206,20 +208,27 @@ class Run:
         end of the run, there are no events.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
+            self._wait(lambda: self._next_number > since or self.has_ended, timeout_s)
             new = tuple(event for number, event in self._log if number >= since)
             return new, self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
         """Wait and return the pictures by cell; raise its error, `RunCancelled` or TimeoutError."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
+            if not self._wait(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
         if isinstance(self.end, Failed):
             raise self.end.error
         if isinstance(self.end, Cancelled):
             raise RunCancelled("run_cancelled")
         return tuple(entry for _, entry in sorted(self.finished.items()))
+
+    def _wait(self, is_so: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Wait for a condition; in a wait without an end Python can miss a signal."""
+        while timeout_s is None:
+            if self._changed.wait_for(is_so, _HEAR_S):
+                return True
+        return self._changed.wait_for(is_so, timeout_s)
 
     def given(self) -> tuple[Entry, ...]:
         """Return an ended run's pictures; raise as `result` if there is none or it was stopped."""

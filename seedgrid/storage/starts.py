@@ -3,9 +3,6 @@
 They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
 folder `starts`. White of a mask may change; every pixel outside is the parent's. Near the edge
 inside, both are mixed in integers, so that every machine gets the same result.
-
-    digest = keep(folder, read_picture(data))
-    pixels(digest)
 """
 
 import io
