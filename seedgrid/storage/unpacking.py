@@ -5,9 +5,6 @@ pictures above the limit are refused, large ones decoded one at a time. Texts, E
 profiles are removed before Pillow, which would unpack any size, reads a PNG, JPEG or WebP; only the
 EXIF orientation is read here.
 
-    with unpacked(data) as image:
-        pixels = as_rgb(image)
-
 Source: PNG 3, 5.3; JPEG, ITU-T T.81, B.1; WebP, RFC 9649, 2.3; Exif 2.32, 4.6.2
 """
 
