@@ -116,6 +116,30 @@ def test_a_second_signal_waits_for_no_model_that_is_being_loaded(tmp_path: Path)
     assert "Traceback" not in errors
 
 
+ELSEWHERE = """
+import os, signal, sys, threading
+from seedgrid.core.process import first_stops
+from seedgrid.core.request import Request
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+class Stuck(FakeBackend):
+    def prepare(self, recipe, placement, watch=None):
+        threading.Timer(1, send).start()
+        threading.Event().wait()
+def send():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+studio = Studio("fake", sys.argv[1], backend=Stuck())
+with first_stops(lambda: os._exit(7)):
+    studio.start_grid(Request(prompt="fox")).result()
+"""
+
+
+def test_a_signal_that_another_thread_receives_is_heard_while_waiting(tmp_path: Path) -> None:
+    """It interrupts no wait of the main thread, so the wait has to look up now and then."""
+    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "art")]
+    assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == 7
+
+
 def start(kind: str, library: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", PAGE, kind, str(library)],
