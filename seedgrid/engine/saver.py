@@ -21,9 +21,7 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.engine.run import Run
 
 _MOST_BYTES: Final = 64 * 2**20  # Of all owners' pixels: 340 pictures of 256 px, or 21 of 1024 px
-_COPIED_TOGETHER: Final = (
-    4  # So many pictures of the library are saved again, and announced, at once
-)
+_COPIED_TOGETHER: Final = 4  # Pictures of the library that are saved again and announced at once
 
 _Call = tuple[Future[None], Callable[[], object]]
 

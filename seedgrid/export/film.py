@@ -92,10 +92,9 @@ def write_film(film: Film, path: Path) -> None:
     """Write a film as WebP or GIF; raise `film_suffix`, or if the file cannot be written."""
     suffix = check_suffix(path)
     first, *others = _frames(film)
-    webp = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
-    how: dict[str, Any] = (
-        webp if suffix == ".webp" else {"optimize": True}
-    )  # GIF cannot hold the mark.
+    how: dict[str, Any] = {"optimize": True}  # GIF cannot hold the mark.
+    if suffix == ".webp":
+        how = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
     with open_atomically(path) as file:
         times = {"duration": durations_ms(len(film.steps)), "loop": 0}
         first.save(file, suffix[1:], save_all=True, append_images=others, **times, **how)
