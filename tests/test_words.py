@@ -165,3 +165,17 @@ def test_a_run_says_which_words_it_did_not_know(studio: Studio) -> None:
 def test_advice_stands_at_its_field(card: ModelCard, request_: Request, codes: list[str]) -> None:
     """Words, what has no effect, and sizes far from the model's own."""
     assert [f"{each.field} {each.notice.code}" for each in advise(request_, card)] == codes
+
+
+def test_a_model_made_for_few_steps_says_so_where_many_are_asked_for(
+    bundled: ModelCard, card: ModelCard
+) -> None:
+    """A model with eight steps by default takes any number."""
+    many = Request(prompt="a cat", num_inference_steps=12)
+    (advice,) = advise(many, bundled)
+    assert advice.field == "steps"
+    assert str(advice.notice) == (
+        "This model was made for few steps (1): with 12 pictures take longer and lose detail."
+    )
+    assert advise(replace(many, num_inference_steps=1), bundled) == ()
+    assert advise(replace(many, num_inference_steps=60), card) == ()

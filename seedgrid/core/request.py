@@ -97,12 +97,20 @@ def ask_again(recipe: Recipe) -> Request:
 
 
 ADVICE_CODES: Final = frozenset(
-    {"words_unknown", "size_unusual", "negative_idle", "negative_unused", "weights_off"}
+    {
+        "words_unknown",
+        "size_unusual",
+        "steps_many",
+        "negative_idle",
+        "negative_unused",
+        "weights_off",
+    }
 )
 
 _NAMED: Final = 10  # How many of the words that the model knows are named
 _FAR: Final = (0.7, 1.6)  # Ratio of the mean side to the model's; outside, pictures repeat or break
 _LONG: Final = 2.5  # Times as long as wide
+_FEW_STEPS: Final = 4  # A model with so few by default loses detail with twice as many
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")  # Brackets and their weights
 _LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
 
@@ -126,7 +134,8 @@ def advise(
     """Return the notices about a request before it is painted; nothing is refused.
 
     They say which words of the prompt, of `also` (more prompts) and of `suffixes` (words of its
-    variations) are unknown, that a size is unusual, and which settings have no effect.
+    variations) are unknown, that a size or a number of steps is unusual, and which settings have
+    no effect.
     """
     advice = [
         _words("prompt", " ".join([request.prompt, *also]), card, language),
@@ -135,6 +144,7 @@ def advise(
         _weights(request, card),
         _negative(request, card),
         _size(request, card),
+        _steps(request, card),
     ]
     return tuple(each for each in advice if each is not None)
 
@@ -183,3 +193,14 @@ def _size(request: Request, card: ModelCard) -> Advice | None:
     usual = f"{card.width}x{card.height}"
     notice = Notice("size_unusual", value=f"{width}x{height}", usual=usual)
     return Advice(field="size", notice=notice)
+
+
+def _steps(request: Request, card: ModelCard) -> Advice | None:
+    """Say that a model which was made for few steps is asked for many."""
+    usual, steps = (
+        card.usual_steps(request.scheduler or card.scheduler),
+        request.num_inference_steps,
+    )
+    if usual > _FEW_STEPS or steps is None or steps < 2 * usual:
+        return None
+    return Advice(field="steps", notice=Notice("steps_many", value=steps, usual=usual))
