@@ -1,7 +1,7 @@
 """Enlarge a picture with an upscaler network, tile by tile, in float32.
 
-A Compact network (SRVGGNetCompact, as bundled) needs torch alone and equals spandrel's bit for bit;
-spandrel reads all others. Each tile (core/finals.py) is what plain spandrel computes.
+"Compact" networks (SRVGGNetCompact), like the bundled one, are computed here with torch alone, with
+the same bits as by spandrel, which loads and computes all other networks.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,13 +29,13 @@ from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
 
 _COLOURS: Final = 3
-_SHRUNK: Final = 4  # Every so many pixels are shown in a preview
-_MAX_SCALE: Final = 8  # Of one network: at 64 a picture of 2048 pixels would take fifty gigabytes
+_PREVIEW_STEP: Final = 4  # Previews show every fourth pixel of every fourth row
+_MAX_SCALE: Final = 8  # Of a network: with 64, a picture of 2048 pixels would take 50 gigabytes
 
 
 @dataclass(frozen=True, eq=False)
 class Compact:
-    """Convolutions at the size of the input, whose last layer gives the pixels in between.
+    """An SRVGGNetCompact: convolutions at the input's size, then a pixel shuffle.
 
     Source: X. Wang et al. 2021, "Real-ESRGAN", arXiv:2107.10833; github.com/xinntao/Real-ESRGAN.
     """
@@ -90,12 +90,12 @@ class Enlarger:
         self._key = self._network = None
 
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
-        """Return a network as spandrel describes it, loading it if need be.
+        """Return a network with spandrel's attributes (`scale`, …), loading it if need be.
 
         Raises `upscaler_library` if it needs spandrel, which is missing; `upscaler_unknown` if
-        spandrel does not know it or it enlarges nothing; as `Shelf.recorded`.
+        spandrel does not know it, or its scale is not 2 … 8; and as `Shelf.recorded`.
         """
-        path = UPSCALERS.recorded(upscaler)  # It checks the file's digest each time.
+        path = UPSCALERS.recorded(upscaler)  # Checks the file's digest each time
         key = (upscaler, str(device))
         if self._key != key:
             self.clear()
@@ -107,13 +107,14 @@ class Enlarger:
 
 
 def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
-    """Enlarge until the size is reached, and shrink by Lanczos what is larger."""
+    """Enlarge until the recipe's size is reached, then shrink to it with Lanczos if larger."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
     total, numbers = sum(len(cut(*each)) for each in sizes), count(1)
 
     def show(canvas: Pixels) -> None:
-        watch.step(next(numbers), total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
+        small = canvas[::_PREVIEW_STEP, ::_PREVIEW_STEP]
+        watch.step(next(numbers), total, lambda: (small.copy(),))
 
     with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
         for _ in sizes:
@@ -131,7 +132,7 @@ def _enlarged(
     """Return a picture enlarged once by a network; an empty one if the network returns NaN."""
     height, width, _ = pixels.shape
     scale = network.scale
-    # Previews show a plain enlargement of the tiles that are not done yet.
+    # Until a tile is done, previews show it enlarged by interpolation.
     canvas = np.array(Image.fromarray(pixels).resize((width * scale, height * scale)))
     for tile in cut(width, height):
         if watch.cancelled:
@@ -156,11 +157,11 @@ def _compact(path: Path, device: torch.device) -> Compact | None:
 def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
     try:
         import spandrel
-    except (ImportError, RuntimeError) as error:  # The latter: its torchvision does not fit torch.
+    except (ImportError, RuntimeError) as error:  # RuntimeError: torchvision does not fit torch
         raise ModelError("upscaler_library") from error
     try:
         network = spandrel.ModelLoader(device=device).load_from_file(path)
-    except Exception as error:  # Undocumented, and the reader of files has errors too.
+    except Exception as error:  # What spandrel raises for a wrong file is not documented.
         if is_memory_error(error):
             raise
         raise ModelError("upscaler_unknown", value=name) from error
@@ -179,7 +180,7 @@ def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list
 
 
 def _enlarged_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> Any:
-    """Return a tile, enlarged with a margin and then without it: (rows, columns, 3), 0 … 1."""
+    """Enlarge a tile with a margin, then cut the margin off: (rows, columns, 3), 0 … 1."""
     around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
     part = pixels[around.top : around.bottom, around.left : around.right].copy()
     image = torch.from_numpy(part).permute(2, 0, 1)[None].to(device).float() / 255  # (1, 3, h, w)
