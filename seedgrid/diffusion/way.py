@@ -7,6 +7,7 @@ so the parent's neighbours do not matter. A way that is lost is computed again, 
 """
 
 import inspect
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from torch.utils._pytree import tree_map
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.variables import number
+from seedgrid.core.variables import megabytes
 from seedgrid.diffusion.backend import PreviewMaker, Watch
 from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
@@ -275,8 +276,7 @@ class WayMemory:
 
 def max_bytes() -> float:
     """Return how much memory ways may take."""
-    bound = number("SEEDGRID_WAY_MB")
-    return float("inf") if bound is None else bound * 1e6
+    return megabytes("SEEDGRID_WAY_MB") or math.inf
 
 
 class PartWatch:

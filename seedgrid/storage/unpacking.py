@@ -23,7 +23,7 @@ import numpy as np
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import MAX_SIZE_PX
-from seedgrid.core.variables import number
+from seedgrid.core.variables import megabytes
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -73,7 +73,7 @@ def unpacked(
         whole = image.size
         if wanted_px is not None:
             image.draft(None, (wanted_px, wanted_px))
-        most = (number(_VARIABLE) or math.inf) * 1e6
+        most = megabytes(_VARIABLE) or math.inf
         weight = _weight(image, whole, data)
         if weight > max(most, _FREE_BYTES):
             value = f"{whole[0]}x{whole[1]}, {weight / 1e6:,.0f} MB"
