@@ -26,7 +26,7 @@ from seedgrid.export.sheets import is_sheet
 from seedgrid.formats import png
 from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
-from seedgrid.studio.pictures import is_id
+from seedgrid.studio.resolving import is_id
 from seedgrid.verify.comparison import compare_pixels, figures_of
 
 if TYPE_CHECKING:

@@ -32,27 +32,25 @@ from seedgrid.formats import png
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.storage import starts
 from seedgrid.studio.model_manager import ModelManager
-from seedgrid.studio.pictures import (
+from seedgrid.studio.resolving import (
     AnyMask,
     AnyPicture,
     Pictures,
     RunOptions,
     Seeds,
+    check_offered,
     check_starts,
     find_picture,
     has_starts,
     is_id,
     keep_start,
-    read_seeds,
-    take_region,
-    with_start,
-)
-from seedgrid.studio.resolving import (
-    check_offered,
     list_lines,
     provable,
+    read_seeds,
     resolve_prompts,
+    take_region,
     width_notices,
+    with_start,
 )
 from seedgrid.studio.verifier import Verifier
 
