@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal, Self, get_args
+from collections.abc import Callable, Hashable, Iterable
+from typing import Annotated, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -38,6 +39,7 @@ MAX_SPREAD: Final = 0.5
 MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
+Item = TypeVar("Item")
 LockWidth = Literal[1, 2, 4, 8, 16]  # Other widths are rounded differently, where threads split
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
@@ -264,6 +266,22 @@ class Passport(BaseModel):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
         return digest(self)
+
+
+def in_batches(
+    items: Iterable[Item],
+    recipe_of: Callable[[Item], Recipe],
+    also: Callable[[Item], Hashable] = lambda _: None,
+) -> list[list[Item]]:
+    """Cut items into batches of one batch key, and one value of `also`, at most W of them each.
+
+    Batches are in the order of each key's first item.
+    """
+    groups: dict[Hashable, list[Item]] = {}
+    for item in items:
+        groups.setdefault((recipe_of(item).batch_key, also(item)), []).append(item)
+    widths = ((group, recipe_of(group[0]).lock_width) for group in groups.values())
+    return [group[at : at + width] for group, width in widths for at in range(0, len(group), width)]
 
 
 def describe_mix(recipe: Recipe) -> str:

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_map
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, in_batches
 from seedgrid.core.variables import megabytes
 from seedgrid.diffusion.backend import PreviewMaker, Watch
 from seedgrid.diffusion.libraries import replaced
@@ -331,20 +331,14 @@ def missing_parents(
     for recipe in recipes:
         if recipe.parent:
             needed.setdefault(recipe.parent.id, (recipe.parent, []))[1].append(recipe)
-    groups: dict[str, list[Recipe]] = {}
     for parent, children in needed.values():
         way = find(parent)
         if way is not None and all(way.serves(child, order) for child in children):
             known[parent.id] = way
-        else:
-            groups.setdefault(parent.batch_key, []).append(parent)
+    missing = [parent for parent, _ in needed.values() if parent.id not in known]
     batches: list[tuple[list[Recipe], int]] = []
-    for group in groups.values():
-        width = group[0].lock_width
-        for start in range(0, len(group), width):
-            batch = group[start : start + width]
-            children = [child for parent in batch for child in needed[parent.id][1]]
-            is_whole = any(child.mask for child in children)
-            steps = 0 if is_whole else max(child.held_steps for child in children)
-            batches.append((batch, steps))
+    for batch in in_batches(missing, lambda parent: parent):
+        children = [child for parent in batch for child in needed[parent.id][1]]
+        is_whole = any(child.mask for child in children)
+        batches.append((batch, 0 if is_whole else max(child.held_steps for child in children)))
     return known, batches
