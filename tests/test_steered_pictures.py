@@ -141,9 +141,9 @@ def test_a_portable_script_steers_too(sd: Path, studio: Studio, tmp_path: Path) 
 def test_a_bundle_brings_its_masks(made: dict[str, Entry], sd: Path, tmp_path: Path) -> None:
     """Taken in elsewhere, a picture of a region can be painted again."""
     write_bundle([made["here"]], tmp_path / "art.zip", model=sd)
-    with Library(tmp_path / "elsewhere") as library:
-        list(take_in(library, [tmp_path / "art.zip"]))
-        assert (library.starts / f"{made['here'].recipe.mask}.png").is_file()
+    library = Library(tmp_path / "elsewhere")
+    list(take_in(library, [tmp_path / "art.zip"]))
+    assert (library.starts / f"{made['here'].recipe.mask}.png").is_file()
 
 
 def test_other_tools_are_told_the_words_of_held_steps(made: dict[str, Entry]) -> None:
