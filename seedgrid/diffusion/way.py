@@ -22,7 +22,6 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe, in_batches
 from seedgrid.core.variables import megabytes
-from seedgrid.diffusion.backend import PreviewMaker, Watch
 from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
@@ -277,46 +276,6 @@ class WayMemory:
 def max_bytes() -> float:
     """Return how much memory ways may take."""
     return megabytes("SEEDGRID_WAY_MB") or math.inf
-
-
-class PartWatch:
-    """Reports to `watch` the progress of one of several batches painted one after another.
-
-    `steps_before` are done before this batch, `later_steps` come after it; it is halted at step
-    `halt` (0 paints all).
-    """
-
-    def __init__(
-        self, watch: Watch, steps_before: int = 0, *, later_steps: int = 0, halt: int = 0
-    ) -> None:
-        self.tile, self.freed = watch.tile, watch.freed
-        self._watch = watch
-        self._steps_before = steps_before
-        self._later_steps = later_steps
-        self._halt = halt
-        self._last = 0
-
-    @property
-    def end(self) -> int:
-        """How many steps are done after this batch; the step that halts it is not reported."""
-        return self._steps_before + (self._halt or self._last)
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it should stop."""
-        return self._watch.cancelled
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Report the noise, only of the last batch."""
-        if not self._later_steps:
-            self._watch.noise(previews)
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Report a step, with previews only of the last batch."""
-        self._last = number
-        all_steps = self._steps_before + (self._halt or total) + self._later_steps
-        shown: PreviewMaker = (lambda: ()) if self._later_steps else previews
-        self._watch.step(self._steps_before + number, all_steps, shown)
 
 
 def missing_parents(

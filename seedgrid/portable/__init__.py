@@ -53,10 +53,9 @@ def check_portable(device: torch.device, passport: Passport) -> None:
     """
     from seedgrid.portable import selftest
 
-    tested = recall_texts(_CACHE)
-    if passport.digest not in tested:
-        remember_one(_CACHE, passport.digest, [*selftest.check(device)])
-        tested = recall_texts(_CACHE)
-    wrong = tested[passport.digest]
+    wrong = recall_texts(_CACHE).get(passport.digest)
+    if wrong is None:
+        wrong = [*selftest.check(device)]
+        remember_one(_CACHE, passport.digest, wrong)
     if wrong:
         raise RunError("portable_wrong_here", value=", ".join(wrong))

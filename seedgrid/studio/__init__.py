@@ -5,18 +5,7 @@ has the types of arguments and results, and turns requests into recipes.
 """
 
 from seedgrid.core.variables import default_library, default_model
-from seedgrid.studio.resolving import AnyPicture, Pictures, RunOptions, Seeds, check_starts
+from seedgrid.studio.resolving import RunOptions, check_starts
 from seedgrid.studio.studio import Studio
-from seedgrid.studio.verifier import Verifier
 
-__all__ = [
-    "AnyPicture",
-    "Pictures",
-    "RunOptions",
-    "Seeds",
-    "Studio",
-    "Verifier",
-    "check_starts",
-    "default_library",
-    "default_model",
-]
+__all__ = ["RunOptions", "Studio", "check_starts", "default_library", "default_model"]
