@@ -9,20 +9,20 @@ import hashlib
 import io
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_count, check_seed, parse_seeds, parse_start
 from seedgrid.core.errors import InputError, Notice, PictureError
 from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.prompts import alternatives, names_list, read_tags
 from seedgrid.core.recipe import Lora, Recipe
-from seedgrid.core.request import Request
+from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.variables import is_public
 from seedgrid.core.variations import Region, check_feather
 from seedgrid.diffusion.backend import Placement
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 
     from seedgrid.library import Library
 
-MAX_LIST_KB: Final = 64
-
 Seeds = str | int | Sequence[int]  # `"0-3"`, `7`, or `[7, 11, 42]`
 
+MAX_LIST_KB: Final = 64
 _ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
@@ -209,11 +208,11 @@ def resolve_prompts(
 
     An open width becomes one at which no probe found a leak here.
     """
-    found: dict[str, Lora] = {}
+    find = cache(find_lora)  # Each file is read once
     chosen = dict.fromkeys(one for prompt in prompts for one in alternatives(prompt))
     check_count(len(chosen) * len(request.seeds), field="prompt")
-    requested = [_with_loras(replace(request, prompt=prompt), found) for prompt in chosen]
-    recipes = tuple(recipe for one in requested for recipe in requests.resolve(one, card))
+    requested = [_with_loras(replace(request, prompt=prompt), find) for prompt in chosen]
+    recipes = tuple(recipe for one in requested for recipe in resolve(one, card))
     if request.lock_width is not None:
         return recipes
     return tuple(provable(recipe) for recipe in recipes)
@@ -262,7 +261,7 @@ def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], Mode
     if not is_public():
         return
     recipes = [each for recipe in recipes for each in recipe.line]
-    for model in {requests.ask_again(recipe).model for recipe in recipes}:
+    for model in {ask_again(recipe).model for recipe in recipes}:
         card(model)
     for upscaler in {recipe.upscaler for recipe in recipes if recipe.upscaler}:
         UPSCALERS.check_offered(upscaler.id)
@@ -276,11 +275,8 @@ def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
 
 
-def _with_loras(request: Request, found: dict[str, Lora]) -> Request:
-    """Return the request with its prompt's LoRAs, as in `<lora:fox:0.8>`, kept in `found`."""
+def _with_loras(request: Request, find: Callable[[str], Lora]) -> Request:
+    """Return the request with the LoRAs that its prompt names, as in `<lora:fox:0.8>`."""
     prompt, tags = read_tags(request.prompt)
-    for name, _ in tags:
-        if name not in found:
-            found[name] = find_lora(name)
-    named = (found[name].model_copy(update={"scale": scale}) for name, scale in tags)
+    named = (find(name).model_copy(update={"scale": scale}) for name, scale in tags)
     return replace(request, prompt=prompt, loras=(*request.loras, *named))

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
-from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import check_count, draw_seed
 from seedgrid.core.errors import InputError, ModelError, Notice
@@ -23,7 +22,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES, open_lists
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import Advice, Request, advise
+from seedgrid.core.request import Advice, Request, advise, ask_again
 from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import noise_variations, refine, words_of
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
@@ -386,7 +385,7 @@ class Studio:
         """
         library = options.get("library")
         parent = self.find(picture, library)
-        card = self.card(requests.ask_again(parent.recipe).model)
+        card = self.card(ask_again(parent.recipe).model)
         if tuple(strengths) == STRENGTHS and not card.enlarges:
             upscaler = upscaler or card.upscaler
         network = self.model_manager.take_upscaler(upscaler) if upscaler else None
@@ -526,7 +525,7 @@ class Studio:
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """Return the vocabulary of a recipe's model; None if it is not here or declares none."""
         try:
-            return self.card(requests.ask_again(recipe).model).vocabulary
+            return self.card(ask_again(recipe).model).vocabulary
         except ModelError:
             return None
 
