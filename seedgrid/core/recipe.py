@@ -38,7 +38,7 @@ MAX_SPREAD: Final = 0.5
 MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 LockWidth = Literal[1, 2, 4, 8, 16]  # Other widths are rounded differently, where threads split
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
@@ -265,15 +265,15 @@ class Passport(BaseModel):
 
 
 def in_batches(
-    items: Iterable[Item],
-    recipe_of: Callable[[Item], Recipe],
-    also: Callable[[Item], Hashable] = lambda _: None,
-) -> list[list[Item]]:
+    items: Iterable[_Item],
+    recipe_of: Callable[[_Item], Recipe],
+    also: Callable[[_Item], Hashable] = lambda _: None,
+) -> list[list[_Item]]:
     """Cut items into batches of one batch key, and one value of `also`, at most W of them each.
 
     Batches are in the order of each key's first item.
     """
-    groups: dict[Hashable, list[Item]] = {}
+    groups: dict[Hashable, list[_Item]] = {}
     for item in items:
         groups.setdefault((recipe_of(item).batch_key, also(item)), []).append(item)
     widths = ((group, recipe_of(group[0]).lock_width) for group in groups.values())
