@@ -304,9 +304,9 @@ class Studio:
         texts = self.with_lists([request.prompt] if prompts is None else prompts)
         recipes = resolve_prompts(request, texts, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
-        # The page says it at the size's field: not with each run again.
+        # The page says it at the fields of size and steps: not with each run again.
         advice = advise(request, card, also=texts)
-        notices += tuple(each.notice for each in advice if each.field != "size")
+        notices += tuple(each.notice for each in advice if each.field not in ("size", "steps"))
         return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
