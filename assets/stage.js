@@ -295,6 +295,8 @@ SeedGrid.layOut = () => {
   document.dispatchEvent(new Event("sg-laid"));
 };
 SeedGrid.stageNow = () => ({ ...current, picked });
-SeedGrid.settled = () => settled;
+
+/** Resolves when the stage's pictures are decoded and drawn: what is less urgent waits for it. */
+SeedGrid.settled = () => settled.then(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
 SeedGrid.shows.stage = show;
 show({ epoch: -1, cells: [0, 1, 2, 3].map((seed) => ({ state: "empty", seed })), size: [1, 1], picked: null, busy: false });

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from seedgrid.diffusion.process import tune_process
     from seedgrid.engine import Engine
     from seedgrid.studio import Studio
-    from seedgrid.studio.pictures import Pictures
+    from seedgrid.studio.resolving import Pictures
 
 __version__ = "0.1.0"
 
@@ -44,7 +44,7 @@ _HOMES = {
     "Engine": "engine",
     "Entry": "core.picture",
     "Passport": "core.recipe",
-    "Pictures": "studio.pictures",
+    "Pictures": "studio.resolving",
     "Recipe": "core.recipe",
     "Request": "core.request",
     "SeedGridError": "core.errors",

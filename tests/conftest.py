@@ -59,9 +59,8 @@ def painter() -> DiffusersBackend:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[Library]:
-    with Library(tmp_path / "library") as library:
-        yield library
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path / "library")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def file_with(**texts: str) -> bytes:
     """Write a PNG as the other tools do: with Pillow."""
     info = PngImagePlugin.PngInfo()
     for key, text in texts.items():
-        info.add_text(key.replace("__", "-"), text)
+        info.add_text(key, text)
     buffer = io.BytesIO()
     Image.new("RGB", (8, 8)).save(buffer, "PNG", pnginfo=info)
     return buffer.getvalue()

@@ -16,13 +16,13 @@ from watches import SilentWatch
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
-from seedgrid.core.picture import Entry, Pixels
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.picture import Entry, Pixels, pixels_sha256
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
-from seedgrid.verify.claim import Claim, claim_of
+from seedgrid.verify.claim import Claim
 
 # Two threads on two busy cores wait for each other most of the time.
 PLACEMENT = Placement(threads=1)
@@ -121,6 +121,17 @@ def plain_call(
             )
         images = pipeline(**arguments, generator=generators).images
     return tuple(np.asarray(image.convert("RGB")) for image in images)
+
+
+def claim_of(name: str, pixels: Pixels, recipe: Recipe, passport: Passport) -> Claim:
+    """Claim that a recipe made these pixels under a passport."""
+    return Claim(
+        name=name,
+        pixels=pixels,
+        pixels_sha256=pixels_sha256(pixels),
+        recipe=recipe,
+        passport=passport,
+    )
 
 
 def claims_of(*entries: Entry) -> list[Claim]:

@@ -53,10 +53,9 @@ def client(address: str) -> Client:
 
 
 @pytest.fixture(scope="module")
-def library(folder: Path, client: Client) -> Iterator[Library]:
+def library(folder: Path, client: Client) -> Library:
     client.predict("the first", "1", steps=1, api_name="/grid")
-    with Library(folder) as library:
-        yield library
+    return Library(folder)
 
 
 def prompts(library: Library) -> list[str]:

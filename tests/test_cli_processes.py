@@ -62,8 +62,8 @@ def test_ctrl_c_keeps_what_is_finished(
     assert held_grid.returncode == 130
     assert rest == ""
     assert complaint.splitlines()[-1] == "seedgrid: Stopped: 4 of 8 pictures are kept."
-    with Library(library_folder) as kept:
-        assert {e.id for e in kept.search().entries} == {row["picture_id"] for row in first}
+    kept = Library(library_folder)
+    assert {e.id for e in kept.search().entries} == {row["picture_id"] for row in first}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")

@@ -97,21 +97,22 @@ def test_a_killed_worker_costs_no_picture(
 ) -> None:
     """Kill -9 in the middle of sixteen: all cells, and the very files of the local engine."""
     jobs = plan_grid(make_recipes("held", SIXTEEN))
-    with Library(tmp_path / "spread") as spread, Library(tmp_path / "alone") as alone:
-        run = cluster.engine.submit(jobs, owner="me", library=spread)
-        wait_for(lambda: len(marks(cluster.folder)) == 2)
-        killed, seeds = next(iter(marks(cluster.folder).items()))
-        os.kill(killed, signal.SIGKILL)
-        wait_for(
-            lambda: any(
-                seeds[0] in begun for pid, begun in marks(cluster.folder).items() if pid != killed
-            )
+    spread = Library(tmp_path / "spread")
+    alone = Library(tmp_path / "alone")
+    run = cluster.engine.submit(jobs, owner="me", library=spread)
+    wait_for(lambda: len(marks(cluster.folder)) == 2)
+    killed, seeds = next(iter(marks(cluster.folder).items()))
+    os.kill(killed, signal.SIGKILL)
+    wait_for(
+        lambda: any(
+            seeds[0] in begun for pid, begun in marks(cluster.folder).items() if pid != killed
         )
-        (cluster.folder / "go").touch()
-        files = [entry.path.read_bytes() for entry in run.result(SOON_S)]
-        with Engine(FakeBackend(), alone) as engine:
-            entries = engine.submit(jobs, owner="me").result(SOON_S)
-        assert files == [entry.path.read_bytes() for entry in entries]
+    )
+    (cluster.folder / "go").touch()
+    files = [entry.path.read_bytes() for entry in run.result(SOON_S)]
+    with Engine(FakeBackend(), alone) as engine:
+        entries = engine.submit(jobs, owner="me").result(SOON_S)
+    assert files == [entry.path.read_bytes() for entry in entries]
 
 
 def test_stop_frees_the_workers(cluster: Cluster, make_recipes: MakeRecipes) -> None:

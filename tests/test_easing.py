@@ -20,10 +20,9 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
-from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.verify.claim import claim_of
+from seedgrid.verify.claim import read_claim
 from seedgrid.verify.verifying import verify
 
 ON_A_PROCESSOR = [
@@ -95,10 +94,7 @@ def test_what_was_decoded_one_by_one_is_verified_so(
         assert [notice.code for notice in run.notices] == ["memory_freed", "memory_decoding"]
         assert {entry.passport.vae_slicing for entry in entries} == {True}
         assert [entry.recipe.id for entry in entries] == [recipe.id for recipe in recipes]
-        claims = [
-            claim_of(entry.id, png.read_pixels(entry.path), entry.recipe, entry.passport)
-            for entry in entries
-        ]
+        claims = [read_claim(entry.path) for entry in entries]
         assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
 
 

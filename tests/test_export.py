@@ -17,7 +17,7 @@ from refusing import refused
 
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry, Picture
-from seedgrid.core.recipe import NoiseShare, Passport, Recipe, read_recipe
+from seedgrid.core.recipe import NoiseShare, Passport, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -188,11 +188,11 @@ def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path)
         "model/unet/config.json",
     }
     assert kept == [entry.path.read_bytes() for entry in entries]
-    read = [read_recipe(json.dumps(recipe["recipe"])) for recipe in recipes]
+    read = [Recipe.model_validate_json(json.dumps(recipe["recipe"])) for recipe in recipes]
     assert read == [entry.recipe for entry in entries]
-    with Library(tmp_path / "another") as another:
-        taken = list(take_in(another, [tmp_path / "art.zip"]))
-        assert {one.entry.id for one in taken if one.entry} == {entry.id for entry in entries}
+    another = Library(tmp_path / "another")
+    taken = list(take_in(another, [tmp_path / "art.zip"]))
+    assert {one.entry.id for one in taken if one.entry} == {entry.id for entry in entries}
 
 
 def test_our_own_model_is_in_the_bundle(

@@ -180,15 +180,15 @@ def test_a_bundle_gives_away_no_weights_that_are_not_offered(
     found = find_lora("fox")
     plain = make_picture()
     named = plain.recipe.replace(loras=(found,))
-    with Library(tmp_path / "library") as library:
-        entry = library.add(replace(plain, recipe=named))
-        path = f"/seedgrid/export/{entry.id}/picture.zip"
-        with client_of(library, FileWorkBounds(download_bytes=20_000)) as client:
-            assert client.get(path).status_code == 413
-        with client_of(library) as client:
-            assert client.get(path).status_code == 200
-            monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
-            refused = client.get(path)
+    library = Library(tmp_path / "library")
+    entry = library.add(replace(plain, recipe=named))
+    path = f"/seedgrid/export/{entry.id}/picture.zip"
+    with client_of(library, FileWorkBounds(download_bytes=20_000)) as client:
+        assert client.get(path).status_code == 413
+    with client_of(library) as client:
+        assert client.get(path).status_code == 200
+        monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
+        refused = client.get(path)
     assert (refused.status_code, "not offered" in refused.text) == (409, True)
 
 

@@ -289,36 +289,6 @@ def test_invokeai_of_other_versions(
     assert all(words in str(found.notice) for words in said)
 
 
-def test_invokeai_2() -> None:
-    """Version 2 had `sd-metadata`, with the negative words in brackets, and mixed several seeds."""
-    image = {
-        "prompt": [{"prompt": "a red fox [blurry]", "weight": 1.0}],
-        "steps": 50,
-        "cfg_scale": 7.5,
-        "height": 512,
-        "width": 512,
-        "seed": 42,
-        "sampler": "k_euler_a",
-        "perlin": 0.1,
-        "variations": [{"seed": 5, "weight": 0.2}, {"seed": 6, "weight": 0.1}],
-    }
-    data = {"model_weights": "stable-diffusion-1.5", "image": image}
-    found = imported(sd__metadata=json.dumps(data))
-    request = found.request
-    assert (request.prompt, request.negative_prompt) == ("a red fox", "blurry")
-    assert (request.seeds, request.scheduler) == ((42,), "Euler a")
-    assert [share.seed for share in request.noise_mix] == [5, 6]
-    assert "perlin" in str(found.notice)
-
-
-def test_the_first_invokeai_wrote_its_command_line() -> None:
-    """`Dream` holds the command: words in quotes, switches after them."""
-    found = imported(Dream='"a \\"red\\" fox [blurry]" -s 50 -S 42 -W512 -H 640 -C7.5 -A k_euler_a')
-    assert found.request == asked(
-        'a "red" fox', "blurry", 42, "512x640", 50, 7.5, scheduler="Euler a"
-    )
-
-
 @pytest.mark.parametrize("metadata", [{}, {"invokeai_metadata": "null"}])
 def test_an_invokeai_workflow_without_settings_says_so(metadata: dict[str, str]) -> None:
     """The workflow editor may save a picture without the values of its run."""

@@ -53,10 +53,10 @@ def test_values_of_any_type_give_a_request(value: Any) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text under any key does anything but give a request or one kind of error."""
     text = "".join(letter for letter in text if not "\ud800" <= letter <= "\udfff")
-    for key in ("parameters", "prompt", "invokeai_metadata", "sd-metadata", "workflow"):
+    for key in ("parameters", "prompt", "invokeai_metadata", "workflow"):
         for content in (text, f"{text}\nSteps: 1, Seed: {text}, Size: {text}, Sampler: x"):
             try:
-                found = imported(**{key.replace("-", "__"): content})
+                found = imported(**{key: content})
             except PictureError:
                 continue
             assert isinstance(found.request, Request)
@@ -109,7 +109,6 @@ def test_long_texts_take_no_long_time(words: str) -> None:
     documents = [
         {"parameters": f"x{plain}x\n{settings}, x{plain}x"},
         {"invokeai_metadata": json.dumps(INVOKE | {"positive_prompt": f"x{words}x"})},
-        {"Dream": f'"x{plain}x" -s50 -S1 {plain}'},
         {"prompt": json.dumps(COMFY | {"6": node("CLIPTextEncode", text=f"x{words}x")})},
         {"parameters": json.dumps({"sui_image_params": {"prompt": f"x{words}x"}})},
         {"Software": "NovelAI", "Comment": json.dumps({"prompt": f"x{words}x"})},

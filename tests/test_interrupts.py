@@ -164,8 +164,7 @@ def test_the_page_stops_within_a_step_and_says_so(tmp_path: Path, number: signal
     assert "Stopping; what is finished is kept." in said
     assert "Traceback" not in said
     assert page.returncode == 0
-    with Library(tmp_path / "art") as library:
-        assert library.notices == ()
+    assert Library(tmp_path / "art").notices == ()
 
 
 def test_the_second_signal_ends_a_page_whose_backend_hangs(tmp_path: Path) -> None:

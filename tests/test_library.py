@@ -255,9 +255,9 @@ from pathlib import Path
 from typing import Any
 from pictures import make_picture
 from seedgrid.library import Library
-with Library(Path(sys.argv[1])) as library:
-    for seed in range(10):
-        library.set_note(library.add(make_picture(seed=seed)).id, sys.argv[2])
+library = Library(Path(sys.argv[1]))
+for seed in range(10):
+    library.set_note(library.add(make_picture(seed=seed)).id, sys.argv[2])
 """
 
 
@@ -279,29 +279,29 @@ def test_processes_share_a_library_from_its_first_moment(tmp_path: Path) -> None
     processes = [start(ADD_TEN, str(folder), str(number)) for number in range(3)]
 
     assert [process.communicate()[1] for process in processes] == ["", "", ""]
-    with Library(folder) as library:
-        assert len(library.search(limit=100).entries) == 30
-        assert library.check().is_clean
+    library = Library(folder)
+    assert len(library.search(limit=100).entries) == 30
+    assert library.check().is_clean
 
 
 def test_a_locked_database_is_told_and_works_again(tmp_path: Path) -> None:
     """Another program that keeps the database gives one sentence; nothing is lost."""
-    with Library(tmp_path / "library", busy_timeout_s=0.05) as library:
-        entry = library.add(make_picture())
-        other = sqlite3.connect(library.folder / "library.db", isolation_level=None)
-        other.execute("BEGIN EXCLUSIVE")
+    library = Library(tmp_path / "library", busy_timeout_s=0.05)
+    entry = library.add(make_picture())
+    other = sqlite3.connect(library.folder / "library.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
 
-        for action in (
-            lambda: library.add(make_picture(seed=8)),
-            lambda: library.set_favourite(entry.id, True),
-            lambda: library.get(entry.id),
-        ):
-            with refused(LibraryError, "library_locked"):
-                action()
-        other.close()
+    for action in (
+        lambda: library.add(make_picture(seed=8)),
+        lambda: library.set_favourite(entry.id, True),
+        lambda: library.get(entry.id),
+    ):
+        with refused(LibraryError, "library_locked"):
+            action()
+    other.close()
 
-        assert library.get(entry.id) == entry
-        library.add(make_picture(seed=9))
-    with Library(library.folder) as again:
-        assert len(again.search().entries) == 2
-        assert again.check().is_clean
+    assert library.get(entry.id) == entry
+    library.add(make_picture(seed=9))
+    again = Library(library.folder)
+    assert len(again.search().entries) == 2
+    assert again.check().is_clean

@@ -67,18 +67,18 @@ def broken_promises(folder: Path, told: Path, *, others_delete: bool = False) ->
     ids["deleted"] = set()
     for word, *named in lines:
         ids.setdefault(word, set()).update(named)
-    with Library(folder) as library:
-        entries = {entry.id: entry for entry in library.search(limit=10_000).entries}
-        broken = [f"{each} is gone" for each in ids["add"] - ids["deleting"] - entries.keys()]
-        broken += [f"{each} came back" for each in ids["deleted"] & entries.keys()]
-        favourites = {entry.id for entry in entries.values() if entry.favourite}
-        broken += [f"{each} is no favourite" for each in ids["favourite"] - favourites]
-        for entry in entries.values():
-            png.read_checked(entry.path)
-        library.check(repair=True)  # A picture that was on its way may have its file alone.
-        library.empty_trash()
-        found = library.check()
-        broken += [] if found.is_clean or others_delete else [str(found)]
+    library = Library(folder)
+    entries = {entry.id: entry for entry in library.search(limit=10_000).entries}
+    broken = [f"{each} is gone" for each in ids["add"] - ids["deleting"] - entries.keys()]
+    broken += [f"{each} came back" for each in ids["deleted"] & entries.keys()]
+    favourites = {entry.id for entry in entries.values() if entry.favourite}
+    broken += [f"{each} is no favourite" for each in ids["favourite"] - favourites]
+    for entry in entries.values():
+        png.read_checked(entry.path)
+    library.check(repair=True)  # A picture that was on its way may have its file alone.
+    library.empty_trash()
+    found = library.check()
+    broken += [] if found.is_clean or others_delete else [str(found)]
     return broken
 
 

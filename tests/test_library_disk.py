@@ -64,7 +64,8 @@ def test_a_disk_that_gets_full_in_the_middle_keeps_what_was_announced(tmp_path: 
     disk = tmp_path / "disk"
     request = Request(prompt="hills", seeds=tuple(range(44)), width=64, height=64)
     jobs = plan_grid(resolve(request, FAKE_CARD))
-    with mounted(disk, "size=2m"), Library(disk / "library") as library:
+    with mounted(disk, "size=2m"):
+        library = Library(disk / "library")
         with Engine(FakeBackend(), library) as engine:
             kept = engine.submit(jobs[:4], owner="crash").result(timeout_s=60)
             run = engine.submit(jobs[4:], owner="crash")

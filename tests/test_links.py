@@ -83,7 +83,7 @@ def test_a_link_may_say_little() -> None:
         ("mix=5:2", "mix"),
         ("mix=5:.5,", "mix"),
         ("mix=" + "5:.5," * 256 + "5:.5", "mix"),
-        ("guidance=-0.0", "guidance"),
+        ("guidance=nan", "guidance"),
         ("prompt=a%00b", "prompt"),
         ("prompt=" + "x" * 5001, "prompt"),
         ("prompt=a&prompt=b", "prompt"),

@@ -109,8 +109,9 @@ def test_a_new_process_gives_the_same_bits(painter: DiffusersBackend, sd: Path) 
         "from painting import paint\n"
         "from seedgrid.diffusion.diffusers_backend import DiffusersBackend\n"
         "from seedgrid.core.picture import pixels_sha256\n"
-        "from seedgrid.core.recipe import read_recipe\n"
-        "print(pixels_sha256(paint(DiffusersBackend(), [read_recipe(sys.argv[3])])[0]))\n"
+        "from seedgrid.core.recipe import Recipe\n"
+        "recipe = Recipe.model_validate_json(sys.argv[3])\n"
+        "print(pixels_sha256(paint(DiffusersBackend(), [recipe])[0]))\n"
     )
     tests = Path(__file__).parent
     done = run_python("-c", program, tests, tests.parent, canonical_json(recipe))

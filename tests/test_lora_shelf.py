@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fastapi import FastAPI
 from hub import Hub, Repository
@@ -18,7 +17,7 @@ from seedgrid.models import shelf
 from seedgrid.models.loras import LORAS, LoraItem, describe_lora, find_lora
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
-from seedgrid.verify.claim import claim_of
+from seedgrid.verify.claim import read_claim
 from seedgrid.web.server.models import hub_name, model_routes
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 
@@ -160,7 +159,7 @@ def test_a_stranger_paints_with_what_the_owner_lists(
     """Whether a prompt names a LoRA, or a picture that is gone on from or verified has it."""
     drop(manager, "fox.safetensors", lora_bytes())
     painted = studio.grid("a fox <lora:fox:0.8>", "0")[0]
-    claim = claim_of(painted.id, np.asarray(painted.image), painted.recipe, painted.passport)
+    claim = read_claim(painted.path)
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     studio.grid("a fox <lora:fox:0.5>", "0")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, ink")

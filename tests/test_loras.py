@@ -183,8 +183,8 @@ def test_what_another_tool_named_is_taken_along(
     words = f"a fox <lora:{known}:0.6> <lora:elsewhere:1>"
     file = file_with(parameters=f"{words}\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 4")
     (tmp_path / "a.png").write_bytes(file)
-    with Library(tmp_path / "library") as library:
-        (taken,) = take_in(library, [tmp_path / "a.png"])
+    library = Library(tmp_path / "library")
+    (taken,) = take_in(library, [tmp_path / "a.png"])
     assert taken.imported is not None
     assert write_fields(taken.imported.request)["prompt"] == f"a fox <lora:{known}:0.6>"
     said = {reason.code: reason.data for reason in taken.imported.reasons}

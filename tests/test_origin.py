@@ -29,17 +29,17 @@ def remembered(library: Library, picture: Picture) -> Entry | None:
 def test_forged_pixels_are_kept_and_never_remembered(tmp_path: Path) -> None:
     """A file whose pixels and their digest were rewritten was painted from then on as known."""
     picture = make_picture()
-    with Library(tmp_path) as library:
-        entry = library.add_png(forged(picture))
-        assert not entry.checked
-        assert not library.get(entry.id).checked
-        assert remembered(library, picture) is None
-        mine = library.add(picture)
-        for _ in range(6):
-            library.add_png(forged(picture))
-        found = remembered(library, picture)
-        assert found is not None
-        assert found.id == mine.id
+    library = Library(tmp_path)
+    entry = library.add_png(forged(picture))
+    assert not entry.checked
+    assert not library.get(entry.id).checked
+    assert remembered(library, picture) is None
+    mine = library.add(picture)
+    for _ in range(6):
+        library.add_png(forged(picture))
+    found = remembered(library, picture)
+    assert found is not None
+    assert found.id == mine.id
 
 
 def test_what_was_verified_here_is_a_memory_until_the_library_is_rebuilt(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def test_what_was_said_is_kept() -> None:
     (recipe,) = resolve(request, CARD)
     assert (recipe.seed, recipe.negative_prompt, recipe.width, recipe.height) == (9, "fog", 64, 32)
     assert (recipe.num_inference_steps, recipe.guidance_scale) == (3, 0.0)
+    (negative,) = resolve(dataclasses.replace(request, guidance_scale=-0.0), CARD)
+    assert negative.id == recipe.id
     assert (recipe.scheduler, recipe.dtype) == ("DPM++ 2M Karras", "bfloat16")
     assert (recipe.lock_width, recipe.determinism) == (1, "off")
 

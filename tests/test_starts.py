@@ -103,7 +103,6 @@ def test_an_exported_bundle_holds_the_start(tmp_path: Path, sd: Path, photo: Pat
     taken = list(take_in(elsewhere, [tmp_path / "art.zip"]))
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]
     assert (elsewhere.starts / f"{entries[0].recipe.start}.png").is_file()
-    elsewhere.close()
 
 
 def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:

@@ -159,8 +159,8 @@ def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
         with pytest.raises(RunCancelled):
             run.result()
         ids = {entry.id for entry in run.finished.values()}
-    with Library(tmp_path) as library:
-        assert {entry.id for entry in library.search().entries} == ids
+    library = Library(tmp_path)
+    assert {entry.id for entry in library.search().entries} == ids
     assert len(ids) == 4
 
 

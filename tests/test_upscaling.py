@@ -25,7 +25,7 @@ from watches import SilentWatch
 
 from seedgrid.core.errors import ModelError, RunCancelled
 from seedgrid.core.picture import Entry
-from seedgrid.core.recipe import Upscaler, read_recipe
+from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.diffusion import upscaling
 from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
@@ -66,7 +66,7 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     assert (recipe.start, recipe.prompt) == (picked.pixels_sha256, "a fox")
     assert entry.lineage.change == "768x640, 2x-foxes"
     assert run.notices == ()
-    assert read_recipe(recipe.model_dump_json()) == recipe
+    assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
     assert "upscaler" not in picked.recipe.model_dump()
     assert studio.final(picked, 4, upscaler="2x-foxes")[0].recipe == recipe  # By its name.
     assert known_upscalers() == ("2x-foxes",)

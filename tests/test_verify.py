@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import run_python
-from painting import PLACEMENT, one_thread, recipes_for
+from painting import PLACEMENT, claim_of, one_thread, recipes_for
 from pictures import make_lineage
 from watches import SilentWatch
 
@@ -23,7 +23,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png
-from seedgrid.verify.claim import Claim, claim_of, read_claim
+from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import Box, compare_pixels
 from seedgrid.verify.judging import Verdict
 from seedgrid.verify.verifying import read_claims, verify

@@ -104,14 +104,10 @@ def _paint(model: str, size: int, spare_mb: int) -> int:
 
 def _verdicts(studio: Any, entries: Sequence[Any]) -> list[str]:
     """Paint the pictures again, without a limit, as they say they were painted."""
-    from seedgrid.formats import png
-    from seedgrid.verify.claim import claim_of
+    from seedgrid.verify.claim import read_claim
     from seedgrid.verify.verifying import verify
 
-    claims = [
-        claim_of(entry.id, png.read_pixels(entry.path), entry.recipe, entry.passport)
-        for entry in entries
-    ]
+    claims = [read_claim(entry.path) for entry in entries]
     return [found.verdict for found in verify(claims, studio.backend)]
 
 

@@ -32,7 +32,7 @@ from seedgrid.core.errors import SeedGridError  # noqa: E402
 from seedgrid.core.events import Step  # noqa: E402
 from seedgrid.core.picture import Entry  # noqa: E402 (needs the path above)
 from seedgrid.core.plan import plan_grid  # noqa: E402
-from seedgrid.core.recipe import read_recipe  # noqa: E402
+from seedgrid.core.recipe import Recipe  # noqa: E402
 from seedgrid.core.request import Request  # noqa: E402
 from seedgrid.engine import Run  # noqa: E402
 from seedgrid.studio import Studio  # noqa: E402
@@ -154,7 +154,7 @@ def first(folder: Path, models: Sequence[str], num_requests: int, seed: int) -> 
 def again(folder: Path, number: int) -> Session:
     """Paint every recipe of the first session once more, in an order of this process's own."""
     chance = random.Random(number)  # noqa: S311 (an order, no secret)
-    recipes = [read_recipe(text) for text, _ in read(folder / "first.json").values()]
+    recipes = [Recipe.model_validate_json(text) for text, _ in read(folder / "first.json").values()]
     chance.shuffle(recipes)
     with _studio(folder, f"again-{number}") as studio:
         session = Session(studio, (), chance)

@@ -10,9 +10,9 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
-from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
+from seedgrid.cli.output import complain, marks_of, picture_row, say, say_json, say_table
 from seedgrid.core.fields import IN_LINKS
-from seedgrid.core.picture import Entry, check_tag
+from seedgrid.core.picture import check_tag
 from seedgrid.library.search import Sort
 from seedgrid.studio import Studio
 
@@ -48,13 +48,13 @@ def library(
             limit=limit,
         )
         for entry in page.entries:
+            time = entry.lineage.created_at
             if json:
-                say_json(picture_row(entry) | _marks(entry))
+                say_json(picture_row(entry) | marks_of(entry) | {"created_at": time})
             else:
                 words = " ".join(entry.recipe.prompt.split())
-                time = entry.lineage.created_at[:16]
                 lost = "  (its file is lost)" if entry.lost else ""
-                say(f"{entry.id}  {time}  seed {entry.recipe.seed}  {words}{lost}")
+                say(f"{entry.id}  {time[:16]}  seed {entry.recipe.seed}  {words}{lost}")
 
 
 @app.command("check")
@@ -83,16 +83,6 @@ def check(
         done = "Nothing was repaired" if look_only else "Everything repairable was repaired"
         complain(f"{report.num_findings} findings. {done}.")
         raise typer.Exit(1)
-
-
-def _marks(entry: Entry) -> dict[str, Any]:
-    return {
-        "favourite": entry.favourite,
-        "note": entry.note,
-        "tags": list(entry.tags),
-        "lost": entry.lost,
-        "created_at": entry.lineage.created_at,
-    }
 
 
 def import_(

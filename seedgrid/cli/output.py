@@ -69,6 +69,12 @@ def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
     }
 
 
+def marks_of(entry: Entry) -> dict[str, Any]:
+    """Return what the library says beside the picture; a file by itself has no marks."""
+    names = ("favourite", "tags", "note", "trashed", "lost", "checked")
+    return {name: getattr(entry, name) for name in names}
+
+
 def complain(text: str) -> None:
     """Print exactly one line to standard error."""
     sys.stderr.write(f"seedgrid: {one_line(' '.join(text.split()))}\n")

@@ -1,8 +1,7 @@
 """The commands that make pictures: grid, refine, matrix."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -40,7 +39,7 @@ def grid(
     **settings: options.Value,
 ) -> None:
     """Paint one prompt on several seeds."""
-    _paint_seeds([prompt], seeds, lora, library, out, settings, fresh=fresh, as_json=json)
+    matrix([prompt], seeds, lora, library, out, fresh=fresh, json=json, **settings)
 
 
 def refine(
@@ -126,29 +125,14 @@ def matrix(
     **settings: options.Value,
 ) -> None:
     """Paint every prompt on every seed."""
-    rows = len(prompts)
-    _paint_seeds(prompts, seeds, lora, library, out, settings, fresh=fresh, as_json=json, rows=rows)
-
-
-def _paint_seeds(
-    prompts: Sequence[str],
-    seeds: str,
-    lora: options.Loras,
-    library: options.Library,
-    out: Path | None,
-    settings: Mapping[str, Any],
-    *,
-    fresh: bool,
-    as_json: bool,
-    rows: int | None = None,
-) -> None:
     request = options.make_request(seeds, settings)
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
         request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, prompts, fresh=fresh)
-        _finish(studio, run, folder, as_json=as_json, rows=rows)
+        rows = len(prompts) if len(prompts) > 1 else None  # Of the sheet; None: nearly square
+        _finish(studio, run, folder, as_json=json, rows=rows)
 
 
 def _make_out(out: Path | None) -> Path | None:

@@ -12,6 +12,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import (
     ProgressLine,
     complain,
+    marks_of,
     picture_row,
     say,
     say_json,
@@ -26,7 +27,7 @@ from seedgrid.export.sheets import is_sheet
 from seedgrid.formats import png
 from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
-from seedgrid.studio.pictures import is_id
+from seedgrid.studio.resolving import is_id
 from seedgrid.verify.comparison import compare_pixels, figures_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def show(picture: Picture, library: options.Library = None, json: options.Json =
     if json:
         parts = {"recipe": entry.recipe, "passport": entry.passport, "lineage": entry.lineage}
         details = {name: part.model_dump(mode="json") for name, part in parts.items()}
-        say_json(picture_row(entry) | details | {"marks": _marks_of(entry)})
+        say_json(picture_row(entry) | details | {"marks": marks_of(entry)})
         return
     say(str(entry.path))
     say_table("recipe", _rows_of(entry.recipe))
@@ -51,7 +52,7 @@ def show(picture: Picture, library: options.Library = None, json: options.Json =
     say_table("passport", entry.passport.model_dump(mode="json"))
     say_table("lineage", entry.lineage.model_dump(mode="json"))
     say_table("pixels", {"sha256": entry.pixels_sha256})
-    marks = {name: mark for name, mark in _marks_of(entry).items() if mark}
+    marks = {name: mark for name, mark in marks_of(entry).items() if mark}
     if marks:
         say_table("marks", marks)
 
@@ -80,12 +81,6 @@ def _rows_of(recipe: Recipe) -> dict[str, Any]:
     """Return what a recipe says; a parent by its id."""
     parent = {"parent": recipe.parent.id} if recipe.parent else {}
     return {"id": recipe.id, **recipe.model_dump(mode="json", exclude={"parent"}), **parent}
-
-
-def _marks_of(entry: Entry) -> dict[str, Any]:
-    """Return what the library says beside the picture; a file by itself has no marks."""
-    names = ("favourite", "tags", "note", "trashed", "lost", "checked")
-    return {name: getattr(entry, name) for name in names}
 
 
 def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences:

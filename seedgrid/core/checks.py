@@ -44,7 +44,7 @@ def in_range(name: str, value: float, low: float, high: float) -> float:
     """Return a decimal number if it is within its bounds; NaN is not."""
     if not low <= value <= high:
         raise InputError(f"{name}_range", field=name, value=value)
-    return float(value)
+    return float(value) + 0.0  # Of -0.0, which would be another recipe, 0.0
 
 
 def check_prompt(text: str, *, field: str) -> str:

@@ -4,10 +4,7 @@ The picture's own pixels are the start of a larger recipe, so a final is a recip
 It is painted alone: four would take four times the memory, and strengths cannot share a batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psutil
@@ -86,37 +83,3 @@ def tiles_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
 def free_bytes() -> int:
     """Return how much memory this machine has left."""
     return int(psutil.virtual_memory().available)
-
-
-TILE_PX: Final = 128
-MARGIN_PX: Final = 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tile:
-    """A part of a picture, in pixels from its left upper corner; the end is not in it."""
-
-    left: int
-    top: int
-    right: int
-    bottom: int
-
-    def with_margin(self, width: int, height: int) -> Tile:
-        """Return the tile with a margin of `MARGIN_PX`, less at the picture's borders."""
-        return Tile(
-            left=max(0, self.left - MARGIN_PX),
-            top=max(0, self.top - MARGIN_PX),
-            right=min(width, self.right + MARGIN_PX),
-            bottom=min(height, self.bottom + MARGIN_PX),
-        )
-
-
-def cut(width: int, height: int) -> tuple[Tile, ...]:
-    """Return the tiles of a picture, row by row."""
-    return tuple(
-        Tile(
-            left=left, top=top, right=min(left + TILE_PX, width), bottom=min(top + TILE_PX, height)
-        )
-        for top in range(0, height, TILE_PX)
-        for left in range(0, width, TILE_PX)
-    )

@@ -144,7 +144,7 @@ class Entry:
         """
         from PIL import Image
 
-        with Image.open(io.BytesIO(self._repr_png_()), formats=("PNG",)) as image:
+        with Image.open(io.BytesIO(self.read_file()), formats=("PNG",)) as image:
             if image.size != (self.recipe.width, self.recipe.height):
                 raise PictureError("picture_altered")
             return image.convert("RGB")
@@ -158,15 +158,17 @@ class Entry:
         """
         copy = Path(path).expanduser().absolute()
         unfinished = copy.with_name(f"{copy.name}.part")
-        unfinished.write_bytes(self._repr_png_())
+        unfinished.write_bytes(self.read_file())
         return unfinished.replace(copy)
 
-    def _repr_png_(self) -> bytes:
-        """Show the picture in a notebook."""
+    def read_file(self) -> bytes:
+        """Return the PNG file; raise `picture_lost`."""
         try:
             return self.path.read_bytes()
         except OSError as error:
             raise LibraryError("picture_lost", value=self.id) from error
+
+    _repr_png_ = read_file  # It shows the picture in a notebook.
 
 
 MAX_TAGS: Final = 20

@@ -1,7 +1,6 @@
 """Recipe: everything that makes a picture what it is. Passport: where it was computed.
 
-A `Recipe` is frozen and complete; its `id` is the SHA-256 of its canonical JSON, so equal recipes
-are equal pictures. A `Passport`, no part of the identity, explains a difference between two
+Equal recipes have equal ids and are equal pictures. A passport explains a difference between two
 computations of one recipe. What people type is a `Request`; `request.resolve` makes recipes of it.
 """
 
@@ -9,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal, Self, get_args
+from collections.abc import Callable, Hashable, Iterable
+from typing import Annotated, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -38,6 +38,7 @@ MAX_SPREAD: Final = 0.5
 MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
+_Item = TypeVar("_Item")
 LockWidth = Literal[1, 2, 4, 8, 16]  # Other widths are rounded differently, where threads split
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
@@ -125,19 +126,15 @@ class Recipe(Value):
     loras: tuple[Lora, ...]
     # Applied in order to the noise of `seed`
     noise_mix: Annotated[tuple[NoiseShare, ...], Field(max_length=MAX_SHARES)]
-    # `"portable-1"` gives the same bits on every machine (docs/portable.md); `"native"`, which is
-    # not written down, those of the machine's own kernels
+    # `"portable-1"` gives the same bits on every machine (docs/portable.md)
     arithmetic: Arithmetic = "native"
-    # What was typed, where other words are painted for it: names of another language that the model
-    # understands as its own. Not written down otherwise.
+    # What was typed, where `prompt` is a translation of it into the model's words
     typed_prompt: PromptText = ""
-    # SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its size
-    # (`fitted`); empty, and then not written down, where it begins from noise alone
+    # SHA-256 of the pixels that it begins from, fitted to its size; empty for noise alone
     start: StartDigest = ""
     # How much of the start the noise takes away; 1 without a start
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
-    # Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py); they are words like any
-    # other, and this is not written down, where not
+    # Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py)
     weights: bool = False
     # The network that enlarged the start to this size, and did nothing else; the words and settings
     # are then those of the picture that was enlarged
@@ -223,7 +220,8 @@ class Recipe(Value):
         try:
             return Recipe.model_validate(dict(self) | changes)
         except ValidationError as error:
-            raise _invalid(error) from error
+            reason = first_reason(error, whole="recipe")
+            raise InputError("recipe_invalid", field="recipe", reason=reason) from error
 
     def __repr__(self) -> str:
         words = self.words if len(self.words) <= 40 else self.words[:39] + "…"
@@ -266,6 +264,22 @@ class Passport(BaseModel):
         return digest(self)
 
 
+def in_batches(
+    items: Iterable[_Item],
+    recipe_of: Callable[[_Item], Recipe],
+    also: Callable[[_Item], Hashable] = lambda _: None,
+) -> list[list[_Item]]:
+    """Cut items into batches of one batch key, and one value of `also`, at most W of them each.
+
+    Batches are in the order of each key's first item.
+    """
+    groups: dict[Hashable, list[_Item]] = {}
+    for item in items:
+        groups.setdefault((recipe_of(item).batch_key, also(item)), []).append(item)
+    widths = ((group, recipe_of(group[0]).lock_width) for group in groups.values())
+    return [group[at : at + width] for group, width in widths for at in range(0, len(group), width)]
+
+
 def describe_mix(recipe: Recipe) -> str:
     """Say how much of which seeds' noise is mixed in; empty when there is none."""
     return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in recipe.noise_mix)
@@ -282,21 +296,8 @@ def digest(value: BaseModel) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def read_recipe(text: str | bytes) -> Recipe:
-    """Read a recipe from JSON, strictly; `1` is accepted for `1.0`; raise `recipe_invalid`."""
-    try:
-        return Recipe.model_validate_json(text)
-    except ValidationError as error:
-        raise _invalid(error) from error
-
-
 def first_reason(error: ValidationError, *, whole: str) -> str:
     """Return the first validation error with its place, by default the `whole`."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])[:80] or whole
     return f"{place}: {first['msg'].lower()}"
-
-
-def _invalid(error: ValidationError) -> InputError:
-    reason = first_reason(error, whole="recipe")
-    return InputError("recipe_invalid", field="recipe", reason=reason)

@@ -9,20 +9,10 @@ from typing import Any, Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt, check_seed, check_steps_run
 from seedgrid.core.errors import InputError, Notice
-from seedgrid.core.fields import FIELDS, Request
+from seedgrid.core.fields import FIELDS
+from seedgrid.core.fields import Request as Request  # It is imported from here
 from seedgrid.core.prompts import read_weights, without_tags
 from seedgrid.core.recipe import Recipe
-
-__all__ = [
-    "ADVICE_CODES",
-    "Advice",
-    "Request",
-    "advise",
-    "ask_again",
-    "portable_settings",
-    "resolve",
-    "start_settings",
-]
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:

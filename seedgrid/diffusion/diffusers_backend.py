@@ -18,7 +18,14 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.variations import FREE
-from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
+from seedgrid.diffusion.backend import (
+    LoadWatch,
+    Outcome,
+    Placement,
+    PreviewMaker,
+    Unwatched,
+    Watch,
+)
 from seedgrid.diffusion.caches import (
     LoadedModel,
     PairedDecoding,
@@ -31,13 +38,7 @@ from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, in_one_call, paint_batch
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.steering import (
-    PartWatch,
-    SteeringPlan,
-    Trajectory,
-    max_bytes,
-    missing_parents,
-)
+from seedgrid.diffusion.steering import SteeringPlan, Trajectory, max_bytes, missing_parents
 from seedgrid.diffusion.upscaling import Enlarger
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
@@ -182,14 +183,14 @@ class DiffusersBackend:
         done = 0
         for index, (parents, halt_steps) in enumerate(batches):
             later = steps * (len(batches) - index)
-            part = PartWatch(watch, done, later_steps=later, halt=halt_steps * order)
+            part = _PartWatch(watch, done, later_steps=later, halt=halt_steps * order)
             painted = self._paint(parents, placement, part, are_parents=True, halt_steps=halt_steps)
             done = part.end
             for parent, (outcome, trajectory) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
                 trajectories[parent.id] = trajectory
-        return trajectories, PartWatch(watch, done)
+        return trajectories, _PartWatch(watch, done)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -244,3 +245,43 @@ class DiffusersBackend:
 def _passport(recipe: Recipe, loaded: LoadedModel, placement: Placement) -> Passport:
     libraries = ("peft" if recipe.loras else "", quantiser_of(recipe, loaded.files))
     return current_passport(loaded.device, placement, filter(None, libraries))
+
+
+class _PartWatch:
+    """Reports to `watch` the progress of one of several batches, counting the steps of all.
+
+    `steps_before` were run before this batch, `later_steps` follow it; it is halted at step `halt`
+    (0 paints all).
+    """
+
+    def __init__(
+        self, watch: Watch, steps_before: int = 0, *, later_steps: int = 0, halt: int = 0
+    ) -> None:
+        self.tile, self.freed = watch.tile, watch.freed
+        self._watch = watch
+        self._steps_before = steps_before
+        self._later_steps = later_steps
+        self._halt = halt
+        self._last = 0
+
+    @property
+    def end(self) -> int:
+        """The number of steps done after this batch; the step that halts it was not reported."""
+        return self._steps_before + (self._halt or self._last)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it should stop."""
+        return self._watch.cancelled
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Report the noise, if this is the last batch."""
+        if not self._later_steps:
+            self._watch.noise(previews)
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Report a step, with previews only if this is the last batch."""
+        self._last = number
+        all_steps = self._steps_before + (self._halt or total) + self._later_steps
+        shown: PreviewMaker = (lambda: ()) if self._later_steps else previews
+        self._watch.step(self._steps_before + number, all_steps, shown)

@@ -8,6 +8,7 @@ which neighbours the parent had. A trajectory that is not in memory is computed 
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,9 +20,8 @@ from torch.utils._pytree import tree_map
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Recipe
-from seedgrid.core.variables import number
-from seedgrid.diffusion.backend import PreviewMaker, Watch
+from seedgrid.core.recipe import Recipe, in_batches
+from seedgrid.core.variables import megabytes
 from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
@@ -261,48 +261,7 @@ def _repeated(blank_output: Any, sample: Sequence[torch.Tensor] | torch.Tensor) 
 
 def max_bytes() -> float:
     """Return how much memory kept trajectories may take (`SEEDGRID_WAY_MB`); may be infinite."""
-    bound = number("SEEDGRID_WAY_MB")
-    return float("inf") if bound is None else bound * 1e6
-
-
-class PartWatch:
-    """Reports to `watch` the progress of one of several batches, counting the steps of all.
-
-    `steps_before` were run before this batch, `later_steps` follow it; it is halted at step `halt`
-    (0 paints all).
-    """
-
-    def __init__(
-        self, watch: Watch, steps_before: int = 0, *, later_steps: int = 0, halt: int = 0
-    ) -> None:
-        self.tile, self.freed = watch.tile, watch.freed
-        self._watch = watch
-        self._steps_before = steps_before
-        self._later_steps = later_steps
-        self._halt = halt
-        self._last = 0
-
-    @property
-    def end(self) -> int:
-        """The number of steps done after this batch; the step that halts it was not reported."""
-        return self._steps_before + (self._halt or self._last)
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it should stop."""
-        return self._watch.cancelled
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Report the noise, if this is the last batch."""
-        if not self._later_steps:
-            self._watch.noise(previews)
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Report a step, with previews only if this is the last batch."""
-        self._last = number
-        all_steps = self._steps_before + (self._halt or total) + self._later_steps
-        shown: PreviewMaker = (lambda: ()) if self._later_steps else previews
-        self._watch.step(self._steps_before + number, all_steps, shown)
+    return megabytes("SEEDGRID_WAY_MB") or math.inf
 
 
 def missing_parents(
@@ -318,20 +277,14 @@ def missing_parents(
     for recipe in recipes:
         if recipe.parent:
             needed.setdefault(recipe.parent.id, (recipe.parent, []))[1].append(recipe)
-    groups: dict[str, list[Recipe]] = {}
     for parent, children in needed.values():
         found = find(parent)
         if found is not None and all(found.suffices_for(child, order) for child in children):
             known[parent.id] = found
-        else:
-            groups.setdefault(parent.batch_key, []).append(parent)
+    missing = [parent for parent, _ in needed.values() if parent.id not in known]
     batches: list[tuple[list[Recipe], int]] = []
-    for group in groups.values():
-        width = group[0].lock_width
-        for start in range(0, len(group), width):
-            batch = group[start : start + width]
-            children = [child for parent in batch for child in needed[parent.id][1]]
-            is_whole = any(child.mask for child in children)
-            steps = 0 if is_whole else max(child.held_steps for child in children)
-            batches.append((batch, steps))
+    for batch in in_batches(missing, lambda parent: parent):
+        children = [child for parent in batch for child in needed[parent.id][1]]
+        is_whole = any(child.mask for child in children)
+        batches.append((batch, 0 if is_whole else max(child.held_steps for child in children)))
     return known, batches

@@ -5,10 +5,10 @@ the same bits as by spandrel, which loads and computes all other networks.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from safetensors.torch import load_file
 from torch.nn import functional
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_error
-from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, Upscaler
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
@@ -28,9 +27,45 @@ from seedgrid.models.files import read_header
 from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
 
+_TILE_PX: Final = 128
+_MARGIN_PX: Final = 16
 _COLOURS: Final = 3
 _PREVIEW_STEP: Final = 4  # Previews show every fourth pixel of every fourth row
 _MAX_SCALE: Final = 8  # Of a network: with 64, a picture of 2048 pixels would take 50 gigabytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tile:
+    """A part of a picture, in pixels from its left upper corner; the end is not in it."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def with_margin(self, width: int, height: int) -> Self:
+        """Return the tile with a margin of `_MARGIN_PX`, less at the picture's borders."""
+        return replace(
+            self,
+            left=max(0, self.left - _MARGIN_PX),
+            top=max(0, self.top - _MARGIN_PX),
+            right=min(width, self.right + _MARGIN_PX),
+            bottom=min(height, self.bottom + _MARGIN_PX),
+        )
+
+
+def _cut(width: int, height: int) -> tuple[_Tile, ...]:
+    """Return the tiles of a picture, row by row."""
+    return tuple(
+        _Tile(
+            left=left,
+            top=top,
+            right=min(left + _TILE_PX, width),
+            bottom=min(top + _TILE_PX, height),
+        )
+        for top in range(0, height, _TILE_PX)
+        for left in range(0, width, _TILE_PX)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +145,7 @@ def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -
     """Enlarge until the recipe's size is reached, then shrink to it with Lanczos if larger."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
-    total, numbers = sum(len(cut(*each)) for each in sizes), count(1)
+    total, numbers = sum(len(_cut(*each)) for each in sizes), count(1)
 
     def show(canvas: Pixels) -> None:
         small = canvas[::_PREVIEW_STEP, ::_PREVIEW_STEP]
@@ -134,7 +169,7 @@ def _enlarged(
     scale = network.scale
     # Until a tile is done, previews show it enlarged by interpolation.
     canvas = np.array(Image.fromarray(pixels).resize((width * scale, height * scale)))
-    for tile in cut(width, height):
+    for tile in _cut(width, height):
         if watch.cancelled:
             raise RunCancelled("run_cancelled")
         large = _enlarged_tile(pixels, tile, network, device)
@@ -179,7 +214,7 @@ def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list
     return sizes
 
 
-def _enlarged_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> Any:
+def _enlarged_tile(pixels: Pixels, tile: _Tile, network: Any, device: torch.device) -> Any:
     """Enlarge a tile with a margin, then cut the margin off: (rows, columns, 3), 0 … 1."""
     around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
     part = pixels[around.top : around.bottom, around.left : around.right].copy()

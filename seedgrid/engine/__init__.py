@@ -5,9 +5,9 @@
 saves at the same time.
 """
 
-from seedgrid.engine.engine import Engine, Warmth
-from seedgrid.engine.queue import UNBOUNDED, Bounds, Load
-from seedgrid.engine.run import Run, State, Store
+from seedgrid.engine.engine import Engine
+from seedgrid.engine.queue import UNBOUNDED, Bounds
+from seedgrid.engine.run import Run
 from seedgrid.engine.worker import Patience
 
-__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Patience", "Run"]

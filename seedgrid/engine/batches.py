@@ -7,14 +7,13 @@ when the last one leaves it.
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, get_args
 
 from seedgrid.core.errors import Notice, SeedGridError, as_ours
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe, in_batches
 from seedgrid.diffusion.backend import Offload, Placement
 from seedgrid.engine.run import Run
 from seedgrid.engine.saver import Known, Painted, known_of
@@ -59,7 +58,8 @@ class Batches:
         self.known = self._find_known(passports, painted)  # What needs no painting
         known_cells = {cell for known in self.known for cell in known.cells}
         self.unknown = tuple(cell for cell in range(len(run.jobs)) if cell not in known_cells)
-        self._ready = deque(self._cut(self.unknown))
+        batches = in_batches(self.unknown, lambda cell: run.jobs[cell].recipe)
+        self._ready: deque[Cells] = deque(map(tuple, batches))
         self.misfits: frozenset[str] = frozenset()  # Painters whose passport differs from the first
         self._passports: dict[tuple[str, Placement], str] = {}
         self._losses: Counter[Cells] = Counter()
@@ -177,17 +177,6 @@ class Batches:
                 cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
         pairs = cells_of.values()
         return [known_of(self.run, cells, passport, painted) for passport, cells in pairs]
-
-    def _cut(self, cells: Iterable[int]) -> list[Cells]:
-        """Cut cells into batches of equal settings, in the order of the first cell of each."""
-        groups: dict[str, list[int]] = {}
-        for cell in cells:
-            groups.setdefault(self.run.jobs[cell].recipe.batch_key, []).append(cell)
-        batches: list[Cells] = []
-        for group in groups.values():
-            width = self.run.jobs[group[0]].recipe.lock_width
-            batches += [tuple(group[at : at + width]) for at in range(0, len(group), width)]
-        return batches
 
 
 def _smaller(now: Placement, device: str) -> tuple[Placement, Notice] | None:

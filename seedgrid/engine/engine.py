@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self, TypeVar
 
-from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice, RunError, SeedGridError, as_ours
 from seedgrid.core.events import Cancelled, Failed
 from seedgrid.core.picture import Pixels
@@ -90,10 +89,6 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def card(self, model: str | None) -> ModelCard:
-        """Say what a model can do, without loading it."""
-        return self._backend.card(model)
 
     def submit(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import seedgrid
-from seedgrid.core.errors import InputError, LibraryError, ModelError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
@@ -56,7 +56,7 @@ def write_bundle(
     ]
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, entry in zip(members, entries, strict=True):
-            bundle.writestr(_member(name), _picture_bytes(entry))
+            bundle.writestr(_member(name), entry.read_file())
         for sha256, data in (starts_of(entries) if has_starts else {}).items():
             bundle.writestr(_member(f"starts/{sha256}.png"), data)
         for name, weights in files.items():
@@ -119,13 +119,6 @@ def _own_model(entries: Sequence[Entry]) -> Path | None:
         return registry.find_recorded(first).files.folder
     except ModelError:
         return None  # A later release has another version: reproduce.py needs `--model`.
-
-
-def _picture_bytes(entry: Entry) -> bytes:
-    try:
-        return entry.path.read_bytes()
-    except OSError as error:
-        raise LibraryError("picture_lost", value=entry.id) from error
 
 
 def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:

@@ -1,6 +1,7 @@
 """Draws pages of pictures with headings and captions."""
 
 import functools
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -160,17 +161,9 @@ def font_for(text: str, size_px: int) -> Font:
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
     """Return how many letters of a text fit into a width, at least one."""
-    # Long texts are not measured as a whole.
-    low, high = 1, 1
-    while high < len(text) and font.getlength(text[:high]) <= width_px:
-        low, high = high, min(2 * high, len(text))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if font.getlength(text[:middle]) <= width_px:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    counts = range(1, len(text) + 1)
+    fitting = bisect_right(counts, float(width_px), key=lambda count: font.getlength(text[:count]))
+    return max(1, fitting)
 
 
 @functools.cache

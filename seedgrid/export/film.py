@@ -9,7 +9,7 @@ from PIL import Image
 
 from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.picture import Entry, Pixels, pixels_sha256
-from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Watch
+from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Unwatched
 from seedgrid.formats.own_texts import mark_text
 from seedgrid.storage.files import open_atomically
 
@@ -34,9 +34,9 @@ class Film:
     has_start: bool = False  # whether the picture began from another one
 
 
-def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:
+def paint_film(entry: Entry, backend: Backend, placement: Placement) -> Film:
     """Paint again and keep each step's preview, on the backend's thread; raise if it fails."""
-    recorder = _PreviewRecorder(watch)
+    recorder = _PreviewRecorder()
     backend.prepare(entry.recipe, placement)
     (end,) = backend.paint([entry.recipe], placement, recorder)
     if isinstance(end, RunError):
@@ -49,35 +49,23 @@ def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watc
     )
 
 
-class _PreviewRecorder:
-    """Keeps the previews of the first picture of a batch, and forwards all events to a watch."""
+class _PreviewRecorder(Unwatched):
+    """Keeps the previews of the first picture of a batch."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self) -> None:
         self.frames: list[Pixels] = []
-
-    @property
-    def cancelled(self) -> bool:
-        return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
         self.frames = list(previews()[:1])
-        self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         # Of very many steps every n-th, so that about `MAX_FRAMES` are kept.
         every = -(-total // MAX_FRAMES)
         if number % every == 0 or number == total:
             self.frames += previews()[:1]
-        self._watch.step(number, total, previews)
-
-    def tile(self, number: int, total: int) -> None:
-        self._watch.tile(number, total)
 
     def freed(self) -> None:
-        # The batch is painted again from the beginning.
-        self.frames = []
-        self._watch.freed()
+        self.frames = []  # The batch is painted again from the beginning.
 
 
 def check_suffix(path: Path) -> str:

@@ -15,7 +15,7 @@ import seedgrid
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import Pieces, plain_words, read_weights
-from seedgrid.core.recipe import Passport
+from seedgrid.core.recipe import Passport, in_batches
 from seedgrid.core.text import is_hub_id, is_model_name, is_revision, library_release
 from seedgrid.diffusion import process
 from seedgrid.diffusion.backend import DEVICE_KINDS, placement_of
@@ -123,17 +123,13 @@ def needs_model_path(entries: Sequence[Entry]) -> bool:
 
 
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Group entries that may share a batch, at most W: with equal settings and passport."""
-    # SDXL treats pictures with and without a negative prompt differently.
-    groups: dict[tuple[str, str, bool], list[list[Entry]]] = {}
-    for entry in entries:
-        recipe = entry.recipe
-        key = (recipe.batch_key, entry.passport.digest, bool(recipe.negative_prompt))
-        parts = groups.setdefault(key, [[]])
-        if len(parts[-1]) == recipe.lock_width:
-            parts.append([])
-        parts[-1].append(entry)
-    return [part for parts in groups.values() for part in parts]
+    """Group entries that may share a batch: with equal settings and passport."""
+
+    def also(entry: Entry) -> tuple[str, bool]:
+        # SDXL treats pictures with and without a negative prompt differently.
+        return entry.passport.digest, bool(entry.recipe.negative_prompt)
+
+    return in_batches(entries, lambda entry: entry.recipe, also)
 
 
 def _batch(entries: Sequence[Entry]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Library: a folder with all pictures, and an index, shared by threads and processes.
 
-    with Library(Path("art")) as library:
-        entry = library.add(picture)
+    entry = Library(Path("art")).add(picture)
 
 When `add` returns, the picture survives kill -9, a power cut and a full disk.
 """
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, LibraryError, Notice
@@ -81,15 +80,6 @@ class Library(Searches):
 
     def __repr__(self) -> str:
         return f"Library({str(self.folder)!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Do nothing: no file stays open between two calls."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
         """Check before painting that pictures of these recipes find room; raise `disk_low`."""

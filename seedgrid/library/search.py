@@ -96,8 +96,6 @@ _TREES: Final = """
         group_concat(likeness) AS likeness
     FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
 """  # Works outside the trash; the index orders their pictures by `likeness`
-_STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
-"""Words that also find pictures with held steps or a region, by a path in the recipe's JSON."""
 _PIECE: Final = 3  # the index has pieces of three letters; shorter words are searched row by row
 
 
@@ -239,17 +237,15 @@ class Searches:
     ) -> Page:
         """Return the pictures that match all conditions.
 
-        The prompt must contain all words or parts of words in `text`, ignoring case; `held` and
-        `region` also find pictures with held steps or a region. `limit` is that of a page, `after`
-        the `Page.after` of the page before; if `merged`, equal pictures are one, counted in
-        `Page.times`.
+        The prompt must contain all words or parts of words in `text`, ignoring case. `limit` is
+        that of a page, `after` the `Page.after` of the page before; if `merged`, equal pictures are
+        one, counted in `Page.times`.
         """
         order, beyond = _ORDERS[sort]
         filters = [each for name, each in _FILTERS.items() if search.get(name) not in (None, "")]
         conditions = ["trashed = :trashed", *(each.format(row="pictures") for each in filters)]
         values: dict[str, Any] = {**search, **_words(text), "after": after, "limit": limit}
         values["trashed"] = bool(search.get("trashed", False))
-        conditions += [_following(word) for word in _STEERED if word in _split(text)]
         same = " AND ".join([_SAME, *(each.format(row="other") for each in filters)])
         if values["pieces"]:
             conditions.append("number IN (SELECT rowid FROM words WHERE words MATCH :pieces)")
@@ -344,24 +340,10 @@ def read_entry(row: sqlite3.Row, files: Files) -> Entry:
 
 def _words(text: str) -> dict[str, str]:
     """Sort words into those that the index finds and those that are too short for it."""
-    words = [word for word in _split(text) if word not in _STEERED]
+    words = tuple(dict.fromkeys(text.split()))
     pieces = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= _PIECE]
     short = [word for word in words if len(word) < _PIECE]
     return {"pieces": " ".join(pieces), "short": json.dumps(short) if short else ""}
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """Return the words of a text once each; those that mean more than words in small letters."""
-    pairs = ((word, word.lower()) for word in text.split())
-    return tuple(dict.fromkeys(name if name in _STEERED else word for word, name in pairs))
-
-
-def _following(word: str) -> str:
-    """Return the condition that a prompt holds a word, or a recipe what it means."""
-    return (
-        f"(instr(lower(prompt), '{word}') OR recipe_id IN (SELECT recipe_id FROM recipes "
-        f"WHERE json_extract(json, '{_STEERED[word]}') IS NOT NULL))"
-    )
 
 
 def _times(

@@ -5,7 +5,6 @@ A model is `bundled`, a folder in the diffusers layout, a single .safetensors fi
 was used before or is in a folder of `SEEDGRID_MODELS`. Recipes hold name and digest, no path.
 """
 
-import os
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
-from seedgrid.core.variables import models_folders
+from seedgrid.core.variables import default_model, models_folders
 from seedgrid.models import files as model_files
 from seedgrid.models.cards import check_room, make_card
 from seedgrid.models.files import INDEX, SUFFIX, ModelFiles
@@ -82,7 +81,7 @@ def find(name: str | None) -> Model:
 
     Raises `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
     """
-    name = name or os.environ.get("SEEDGRID_MODEL") or BUNDLED
+    name = name or default_model()
     path = Path(name)
     if name == BUNDLED:
         return _read_once(BUNDLED, "local", bundled_folder())

@@ -33,23 +33,11 @@ def taken_from_torch() -> Iterator[None]:
 
 
 def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """Return the work's result for each piece, in order; as many at a time as there are threads.
-
-    The calling thread takes the first piece, then the last ones; the others begin with the second.
-    """
+    """Return the work's result for each piece, in order; as many at a time as there are threads."""
     count = _taken.get()
     if count == 1 or len(pieces) == 1:
         return [work(piece) for piece in pieces]
-    others = [_threads(count - 1).submit(work, piece) for piece in pieces[1:]]
-    token = _taken.set(1)
-    try:
-        first, last = work(pieces[0]), list[Result]()
-        while others and others[-1].cancel():
-            others.pop()
-            last.insert(0, work(pieces[len(others) + 1]))
-        return [first, *(other.result() for other in others), *last]
-    finally:
-        _taken.reset(token)
+    return list(_threads(count).map(work, pieces))
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:

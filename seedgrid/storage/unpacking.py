@@ -14,7 +14,7 @@ import io
 import math
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,7 +23,7 @@ import numpy as np
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import MAX_SIZE_PX
-from seedgrid.core.variables import number
+from seedgrid.core.variables import megabytes
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -40,7 +40,10 @@ _JPEG_METADATA: Final = {*range(0xE1, 0xEE), 0xEF, 0xFE}
 """Comments, and application data except JFIF's and Adobe's, which say what the numbers mean."""
 _MAX_PARTS: Final = 10_000
 _MAX_FIELDS: Final = 1000
-_ORIENTATION: Final = 0x0112
+_BYTE_ORDERS: Final = {b"II*\0": "<", b"MM\0*": ">"}
+# Bytes of an EXIF field's kind: a byte, text, short, long, undefined, pointer
+_FIELD_SIZES: Final = {1: 1, 2: 1, 3: 2, 4: 4, 7: 1, 13: 4}
+_ORIENTATION, _SUB_BLOCK = 0x0112, 0x8769
 _TRANSPOSED: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}  # `Transpose` by orientation
 
 _VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
@@ -73,7 +76,7 @@ def unpacked(
         whole = image.size
         if wanted_px is not None:
             image.draft(None, (wanted_px, wanted_px))
-        most = (number(_VARIABLE) or math.inf) * 1e6
+        most = megabytes(_VARIABLE) or math.inf
         weight = _weight(image, whole, data)
         if weight > max(most, _FREE_BYTES):
             value = f"{whole[0]}x{whole[1]}, {weight / 1e6:,.0f} MB"
@@ -142,19 +145,48 @@ def exif_block(data: bytes) -> bytes | None:
     return b""
 
 
+def exif_fields(block: bytes, wanted: Collection[int]) -> dict[int, bytes]:
+    """Return the values of an EXIF block and of the block inside it, by tag, the first of each.
+
+    Pillow reads EXIF without limits: fields that point at the same bytes make 300 copies of them
+    (600 MB from a 2 MB file). Raises ValueError or struct.error: it is damaged, or its values take
+    above 256 KB.
+    """
+    order = _BYTE_ORDERS.get(block[:4])
+    if order is None:
+        raise ValueError("no byte order")
+    (start,) = struct.unpack_from(f"{order}I", block, 4)
+    fields = _fields(block, order, start, {*wanted, _SUB_BLOCK})
+    if len(inner := fields.pop(_SUB_BLOCK, b"")) == 4:
+        (start,) = struct.unpack(f"{order}I", inner)
+        fields |= _fields(block, order, start, wanted)
+    return fields
+
+
+def _fields(block: bytes, order: str, place: int, wanted: Collection[int]) -> dict[int, bytes]:
+    (count,) = struct.unpack_from(f"{order}H", block, place)
+    fields: dict[int, bytes] = {}
+    for start in range(place + 2, place + 2 + 12 * min(count, _MAX_FIELDS), 12):
+        tag, kind, length, at = struct.unpack_from(f"{order}HHII", block, start)
+        if tag not in wanted or tag in fields:
+            continue
+        size = length * _FIELD_SIZES.get(kind, 0)
+        at = start + 8 if size <= 4 else at
+        if at + size > len(block):
+            raise ValueError("a field leads out of the block")
+        if sum(map(len, fields.values()), size) > MAX_METADATA_BYTES:
+            raise ValueError("too much text")
+        fields[tag] = block[at : at + size]
+    return fields
+
+
 def _orientation(block: bytes) -> int:
-    """Read the orientation from an EXIF block: 1 … 8; 1 if it has none."""
-    order = "<" if block.startswith(b"II") else ">"
+    """Read the orientation from an EXIF block: 1 … 8; 1 if it has none or is damaged."""
     try:
-        (start,) = struct.unpack_from(f"{order}I", block, 4)
-        (count,) = struct.unpack_from(f"{order}H", block, start)
-        for place in range(start + 2, start + 2 + 12 * min(count, _MAX_FIELDS), 12):
-            tag, kind, _, value = struct.unpack_from(f"{order}HHIH", block, place)
-            if tag == _ORIENTATION:
-                return block[place + 8] if kind == 1 else int(value)
-    except struct.error:
-        pass  # Damaged: not rotated.
-    return 1
+        value = exif_fields(block, {_ORIENTATION}).get(_ORIENTATION, b"")
+    except (struct.error, ValueError):
+        return 1
+    return int.from_bytes(value, "little" if block.startswith(b"II") else "big") or 1
 
 
 class _Part(NamedTuple):

@@ -1,22 +1,11 @@
 """Studio: the workflow, for Python, the command line, the page and its API.
 
 `studio.py` is the Studio, `verifier.py` verifies, `model_manager.py` has its models, `resolving.py`
-turns a request into recipes, `pictures.py` has the types of arguments and results.
+has the types of arguments and results, and turns requests into recipes.
 """
 
 from seedgrid.core.variables import default_library, default_model
-from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds, check_starts
+from seedgrid.studio.resolving import RunOptions, check_starts
 from seedgrid.studio.studio import Studio
-from seedgrid.studio.verifier import Verifier
 
-__all__ = [
-    "AnyPicture",
-    "Pictures",
-    "RunOptions",
-    "Seeds",
-    "Studio",
-    "Verifier",
-    "check_starts",
-    "default_library",
-    "default_model",
-]
+__all__ = ["RunOptions", "Studio", "check_starts", "default_library", "default_model"]

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
-from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import check_count, draw_seed
 from seedgrid.core.errors import InputError, ModelError, Notice
@@ -23,7 +22,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES, open_lists
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import Advice, Request, advise
+from seedgrid.core.request import Advice, Request, advise, ask_again
 from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import noise_variations, refine, words_of
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
@@ -32,27 +31,25 @@ from seedgrid.formats import png
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.storage import starts
 from seedgrid.studio.model_manager import ModelManager
-from seedgrid.studio.pictures import (
+from seedgrid.studio.resolving import (
     AnyMask,
     AnyPicture,
     Pictures,
     RunOptions,
     Seeds,
+    check_offered,
     check_starts,
     find_picture,
     has_starts,
     is_id,
     keep_start,
-    read_seeds,
-    take_region,
-    with_start,
-)
-from seedgrid.studio.resolving import (
-    check_offered,
     list_lines,
     provable,
+    read_seeds,
     resolve_prompts,
+    take_region,
     width_notices,
+    with_start,
 )
 from seedgrid.studio.verifier import Verifier
 
@@ -307,9 +304,9 @@ class Studio:
         texts = self.with_lists([request.prompt] if prompts is None else prompts)
         recipes = resolve_prompts(request, texts, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
-        # The page says it at the size's field: not with each run again.
+        # The page says it at the fields of size and steps: not with each run again.
         advice = advise(request, card, also=texts)
-        notices += tuple(each.notice for each in advice if each.field != "size")
+        notices += tuple(each.notice for each in advice if each.field not in ("size", "steps"))
         return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
@@ -388,7 +385,7 @@ class Studio:
         """
         library = options.get("library")
         parent = self.find(picture, library)
-        card = self.card(requests.ask_again(parent.recipe).model)
+        card = self.card(ask_again(parent.recipe).model)
         if tuple(strengths) == STRENGTHS and not card.enlarges:
             upscaler = upscaler or card.upscaler
         network = self.model_manager.take_upscaler(upscaler) if upscaler else None
@@ -528,7 +525,7 @@ class Studio:
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """Return the vocabulary of a recipe's model; None if it is not here or declares none."""
         try:
-            return self.card(requests.ask_again(recipe).model).vocabulary
+            return self.card(ask_again(recipe).model).vocabulary
         except ModelError:
             return None
 

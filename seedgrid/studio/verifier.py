@@ -90,7 +90,7 @@ class Verifier:
 
         placement = replace(self._engine.placement, previews=True)
         return self._engine.submit_task(
-            lambda backend: paint_film(entry, backend, placement, Unwatched()),
+            lambda backend: paint_film(entry, backend, placement),
             recipes=[entry.recipe],
         )
 

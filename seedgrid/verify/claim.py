@@ -107,14 +107,3 @@ def pixel_steps_of(path: Path) -> int:
     except PictureError:
         return 0
     return recipe.lock_width * pixel_steps(recipe)
-
-
-def claim_of(name: str, pixels: Pixels, recipe: Recipe, passport: Passport) -> Claim:
-    """Make a claim of a picture in memory or in a library."""
-    return Claim(
-        name=name,
-        pixels=pixels,
-        pixels_sha256=pixels_sha256(pixels),
-        recipe=recipe,
-        passport=passport,
-    )

@@ -18,7 +18,7 @@ from seedgrid.core.errors import (
     as_ours,
 )
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe, in_batches
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch, placement_of
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import Reason, passport_changes
@@ -58,15 +58,12 @@ def read_claims(paths: Sequence[Path]) -> tuple[list[Claim], list[Verdict]]:
 
 
 def batches(claims: Sequence[Claim]) -> list[list[int]]:
-    """Group claims that may share a batch: one batch key, one passport, at most W of them."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, claim in enumerate(claims):
-        groups.setdefault((claim.recipe.batch_key, claim.passport.digest), []).append(place)
-    parts: list[list[int]] = []
-    for places in groups.values():
-        width = claims[places[0]].recipe.lock_width
-        parts += [places[start : start + width] for start in range(0, len(places), width)]
-    return parts
+    """Return the places of claims that may share a batch, with one passport."""
+    return in_batches(
+        range(len(claims)),
+        lambda place: claims[place].recipe,
+        lambda place: claims[place].passport.digest,
+    )
 
 
 def _verify_batch(

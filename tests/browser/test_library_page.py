@@ -91,9 +91,9 @@ def test_a_large_library_comes_as_one_scrolls(open_page: OpenPage, tmp_path: Pat
 
     What empties the trash is offered while something is in it.
     """
-    with Library(tmp_path) as library:
-        library.add(a_picture())
-        fill(library, 500)
+    library = Library(tmp_path)
+    library.add(a_picture())
+    fill(library, 500)
     with serve(tmp_path) as address:
         page = open_page(at=address)
         open_library(page)

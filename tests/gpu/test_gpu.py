@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import torch
 from command import run_python
-from painting import paint, recipes_for
+from painting import claim_of, paint, recipes_for
 from watches import SilentWatch
 
 from seedgrid.core.errors import SeedGridError
@@ -31,7 +31,6 @@ from seedgrid.diffusion import environment as switches
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.models.schedulers import TABLE
-from seedgrid.verify.claim import claim_of
 from seedgrid.verify.verifying import verify
 
 # SDXL's pipeline calls it itself where its VAE is too wide for float16.

@@ -178,8 +178,7 @@ def measure_crowd(num_workers: int, num_cells: int, most_s: float = _CROWD_S) ->
     request = Request(prompt="a", seeds=tuple(range(num_cells)), width=SIZE_PX, height=SIZE_PX)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Library(Path(folder)) as library,
-        Engine(painters, library) as engine,
+        Engine(painters, Library(Path(folder))) as engine,
     ):
         while engine.num_painters < num_workers:
             time.sleep(0.1)

@@ -31,7 +31,7 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], ForeignSettings | None], ...
     json_tools.read_novelai,
     comfyui.read,
 )
-_SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata", "sd-metadata", "Dream")
+_SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata")
 """The keys of texts with these tools' settings."""
 
 # A sampler without an equal is not in this table: its import has a notice.

@@ -70,15 +70,13 @@ _NOVELAI_WEIGHT: Final = re.compile(r"\{[^{}]+\}|\[[^\[\]]+\]|\d\.?::")
 
 
 def read_invokeai(texts: Mapping[str, str]) -> ForeignSettings | None:
-    """Read `invokeai_metadata` (3 and newer), `sd-metadata` or `Dream` (2); None without them."""
+    """Read `invokeai_metadata`, of version 3 and newer; None without it."""
     if texts.get("invokeai_metadata", "null").strip() not in ("null", "{}"):
         return _invokeai(read_object(texts["invokeai_metadata"]))
     if "invokeai_workflow" in texts or "invokeai_graph" in texts:
         reason = "the picture holds InvokeAI's workflow without the settings of its run"
         raise PictureError("picture_foreign", reason=reason)
-    if "sd-metadata" in texts:
-        return _invokeai_2(read_object(texts["sd-metadata"]))
-    return _invokeai_command(texts["Dream"]) if "Dream" in texts else None
+    return None
 
 
 def read_swarmui(texts: Mapping[str, str]) -> ForeignSettings | None:
@@ -211,53 +209,6 @@ def _invokeai(data: dict[str, Any]) -> ForeignSettings:
 
 def _model_name(model: dict[str, Any]) -> str:
     return as_text(model.get("name") or model.get("model_name"))
-
-
-def _invokeai_2(data: dict[str, Any]) -> ForeignSettings:
-    image = as_dict(data.get("image"))
-    prompt = image.get("prompt", "")
-    if isinstance(prompt, list):
-        prompt = ", ".join(as_text(as_dict(part).get("prompt")) for part in prompt)
-    words, negative = _without_brackets(as_text(prompt))
-    mixes = [as_dict(mix) for mix in as_list(image.get("variations"))]
-    return ForeignSettings(
-        tool="InvokeAI",
-        prompt=words,
-        negative_prompt=negative,
-        **_numbers(image),
-        guidance=image.get("cfg_scale"),
-        sampler=as_text(image.get("sampler")),
-        model=as_text(data.get("model_weights")),
-        mix=tuple((mix.get("seed"), mix.get("weight")) for mix in mixes),
-        extras=tuple(name for name in ("perlin", "threshold", "seamless") if image.get(name)),
-        begins_from_picture=image.get("type") == "img2img",
-    )
-
-
-def _invokeai_command(text: str) -> ForeignSettings | None:
-    """Read the command that made a picture: `"a red fox" -s50 -S42 -W512 -H512 -C7.5 -Ak_lms`."""
-    match = re.match(r'\s*"((?:\\.|[^"\\])*)"(.*)', text, re.DOTALL)
-    if match is None:
-        return None
-    words, negative = _without_brackets(match[1].replace('\\"', '"'))
-    switches = dict(re.findall(r"(?:^|\s)-([sSWHCA])\s*([\w.]+)", match[2]))
-    return ForeignSettings(
-        tool="InvokeAI",
-        prompt=words,
-        negative_prompt=negative,
-        seed=switches.get("S"),
-        width=switches.get("W"),
-        height=switches.get("H"),
-        steps=switches.get("s"),
-        guidance=switches.get("C"),
-        sampler=switches.get("A", ""),
-    )
-
-
-def _without_brackets(prompt: str) -> tuple[str, str]:
-    """Split a prompt of InvokeAI 2 from its negative words, which are in square brackets."""
-    negatives = re.findall(r"\[([^\[\]]*)\]", prompt)
-    return re.sub(r"\s{0,9}\[[^\[\]]*\]", "", prompt).strip(), ", ".join(negatives)
 
 
 def _pair(value: object) -> tuple[object, object]:
