@@ -43,7 +43,7 @@ class Trajectory:
 
     inputs: list[torch.Tensor] = field(default_factory=list)  # Of the scheduler, at each call
     latents: list[torch.Tensor] = field(default_factory=list)  # After it: (C, h, w), (tokens, C)
-    blank_output: Any = None  # The denoiser's output, each tensor replaced by one row of zeros
+    output_form: Any = None  # The denoiser's output, on the device "meta": shapes without data
     pixels: Pixels | None = None  # The picture; None if it was not painted to its end
 
     @property
@@ -81,7 +81,7 @@ class Steering:
         self._num_pictures = num_pictures
         self._inputs: list[torch.Tensor] = []  # At each call, (num_pictures, …)
         self._latents: list[torch.Tensor] = []
-        self._blank_output: Any = None
+        self._output_form: Any = None
         self._cells = cells
         self._plan = plan
         self._parents = [
@@ -99,7 +99,7 @@ class Steering:
             Trajectory(
                 inputs=[each[row] for each in inputs],
                 latents=[each[row] for each in latents],
-                blank_output=self._blank_output or self._parents[row].blank_output,
+                output_form=self._output_form or self._parents[row].output_form,
             )
             for row in range(self._num_pictures)
         ]
@@ -144,11 +144,11 @@ class Steering:
             if all(self._is_held(row) for row in range(len(self._cells))):
                 sample = next((kwargs[name] for name in _SAMPLES if name in kwargs), None)
                 sample = args[0] if sample is None else sample
-                return _repeated(self._parents[0].blank_output, sample)
+                return _blank_output(self._parents[0].output_form, sample)
             if rows := [row for row in range(len(self._cells)) if self._is_spread(row)]:
                 args, kwargs = _with_embeddings(original, args, kwargs, partial(self._spread, rows))
             output = original(*args, **kwargs)
-            self._blank_output = self._blank_output or _blank(output)
+            self._output_form = self._output_form or tree_map(lambda part: part.to("meta"), output)
             return output
 
         with replaced(module, "forward", forward):
@@ -237,26 +237,15 @@ def _with_embeddings(
     return bound.args, bound.kwargs
 
 
-def _blank(output: Any) -> Any:
-    """Return a denoiser's output with each tensor replaced by one row of zeros, on the CPU."""
-
-    def row(part: Any) -> Any:
-        if isinstance(part, list):  # One tensor for each row
-            return [torch.zeros_like(part[0], device="cpu")]
-        return torch.zeros_like(part[:1], device="cpu")
-
-    return tree_map(row, output, is_leaf=lambda part: isinstance(part, list))
-
-
-def _repeated(blank_output: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
-    """Return a blank output, whose values nothing reads, with as many rows as `sample`."""
+def _blank_output(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
+    """Return a denoiser's output of zeros, which nothing reads, with as many rows as `sample`."""
 
     def rows(part: Any) -> Any:
-        if isinstance(part, list):
-            return [part[0].to(sample[0].device) for _ in sample]
-        return torch.cat([part.to(sample[0].device)] * len(sample))
+        if isinstance(part, list):  # One tensor for each row
+            return [torch.zeros_like(part[0], device=sample[0].device) for _ in sample]
+        return torch.cat([torch.zeros_like(part[:1], device=sample[0].device)] * len(sample))
 
-    return tree_map(rows, blank_output, is_leaf=lambda part: isinstance(part, list))
+    return tree_map(rows, form, is_leaf=lambda part: isinstance(part, list))
 
 
 def max_bytes() -> float:
