@@ -71,8 +71,7 @@ class LoadedModel:
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
     paths: dict[str, Path]  # All files that it was read from
-    # Of these files when they were read: weights are memory-mapped, so they change with the files
-    states: tuple[str, ...]
+    states: tuple[str, ...]  # Of these files when read: mapped weights change with the files
 
     def check_settings(self, recipe: Recipe) -> None:
         """Raise an error if scheduler, steps or start picture do not fit this model."""
@@ -92,10 +91,7 @@ class LoadedModel:
             raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
-        """Return the pipeline that paints a recipe: text-to-image, or with a start image-to-image.
-
-        Raises `start_family` if this family of pipelines cannot begin from a picture.
-        """
+        """Return the pipeline for a recipe: with a start image-to-image; raise `start_family`."""
         if not recipe.start:
             return self.pipeline
         family = self.files.family
@@ -116,10 +112,9 @@ class LoadedModel:
 
 
 class PipelineCache:
-    """The pipelines that are loaded, at most two, and tiny decoders."""
+    """The pipelines that are loaded, at most two, the most recently used last; tiny decoders."""
 
     def __init__(self) -> None:
-        # The most recently used last
         self._loaded: OrderedDict[tuple[object, ...], LoadedModel] = OrderedDict()
         self._tiny_decoders: dict[tuple[str, torch.dtype, torch.device], Any] = {}
 
@@ -130,10 +125,10 @@ class PipelineCache:
     def get(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> LoadedModel:
-        """Return the pipeline for a recipe; load it if it is not loaded, or its files changed.
+        """Return the pipeline for a recipe; load it if it is not loaded, or its files have changed.
 
-        An error that `watch` raises stops the loading. Raises ModelError if the model is missing or
-        damaged, or has other weights than the recipe names; DeviceError.
+        Raises ModelError if the model is missing or damaged, or has other weights than the recipe
+        names; DeviceError; and what `watch` raises, which stops the loading.
         """
         key = _key(recipe, placement)
         if key in self._loaded and states(self._loaded[key].paths) != self._loaded[key].states:
@@ -220,10 +215,7 @@ class TextCache:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Take the outputs of a pipeline's text encoders from the cache in the block, if known.
-
-        `context` names all that outputs depend on besides the encoders' inputs.
-        """
+        """Use the cache in the block; `context` names all that outputs depend on besides inputs."""
         with ExitStack() as stack:
             for name in _ENCODERS:
                 encoder = getattr(pipeline, name, None)
@@ -290,7 +282,7 @@ class PairedDecoding:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Decode in pairs in the block where that gives the same bits; `context`: as TextCache."""
+        """Decode in pairs in the block, where that gives the same bits for this `context`."""
         vae = getattr(pipeline, "vae", None)
         if vae is None:
             yield

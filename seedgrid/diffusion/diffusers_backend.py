@@ -139,10 +139,9 @@ class DiffusersBackend:
         are_parents: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Trajectory], ...]:
-        """Paint parents whose trajectories are not kept, then a batch, and keep its trajectories.
+        """Paint parents that are not kept, then a batch, and keep its trajectories.
 
-        `are_parents`: children follow at once, so all of the batch is recorded, whatever it takes.
-        With `halt_steps` only so many steps are painted.
+        All of a batch of parents is recorded, however much memory it takes.
         """
         first = recipes[0]
         parents, part = self._parent_trajectories(recipes, placement, watch)
@@ -165,9 +164,9 @@ class DiffusersBackend:
     def _parent_trajectories(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[dict[str, Trajectory], Watch]:
-        """Return the trajectories of recipes' parents by recipe id, and a watch for the batch.
+        """Return the trajectories of recipes' parents, by id; paint them if they are not kept.
 
-        Parents whose trajectories are not kept are painted. The watch counts their steps, too.
+        Also returns a watch for the batch, which counts the steps of parents, too.
         """
         if not any(recipe.parent for recipe in recipes):
             return {}, watch

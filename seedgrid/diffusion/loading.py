@@ -98,11 +98,10 @@ def read_pipeline(
 ) -> Any:
     """Load a recipe's pipeline and its LoRAs to the CPU; call `watch` before each part is loaded.
 
-    Raises `model_damaged`; `library_import`: diffusers cannot import the pipeline; `dtype_library`:
-    the quantiser is missing; `dtype_int8`: the model is quantised already, is a single file, or is
-    used with LoRAs; `lora_family`: such models take no LoRAs; `lora_misfit`: a LoRA is of another
-    kind of model; `lora_partly`: diffusers would leave out a part of it; `lora_peft`: peft is
-    missing.
+    Raises `model_damaged`; `library_import`: the pipeline cannot be imported; `dtype_library`: SDNQ
+    is missing; `dtype_int8`: the model is quantised already, is a single file, or is used with
+    LoRAs; `lora_family`: such models take none; `lora_misfit`: a LoRA is for another kind of model;
+    `lora_partly`: diffusers would leave out a part of it; `lora_peft`: peft is missing.
     """
     pipeline_class = _pipeline_class(files.family)
     model = recipe.model.id

@@ -26,9 +26,7 @@ from seedgrid.diffusion.libraries import replaced
 
 
 def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
-    """Make one new CPU generator for each seed, 0 … 2**32 - 1, for one call of a pipeline.
-
-    Raises as `check_seed`.
+    """Make one new CPU generator for each seed, 0 … 2**32 - 1, for one call; raise as `check_seed`.
 
     Source: https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
@@ -85,10 +83,7 @@ def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Te
 
 
 def _mix_rows(noise: Any, other: Any, weights: Sequence[float]) -> Any:
-    """Mix each row of a batch by its own weight.
-
-    Flux's `prepare_latents` also returns position ids, which stay as they are.
-    """
+    """Mix each row of a batch by its own weight; Flux also returns position ids, which are kept."""
     if isinstance(noise, tuple):
         return (_mix_rows(noise[0], other[0], weights), *noise[1:])
     mixed = torch.empty_like(noise)  # The same memory layout, and so the same kernels

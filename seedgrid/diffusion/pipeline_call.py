@@ -8,8 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -36,19 +35,17 @@ from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import native, portable
 from seedgrid.storage import starts
 
-# Given a pipeline, returns a context for its call, in which some of its parts are replaced or
-# watched, for example to use a cache
+# Given a pipeline, returns a context for its call, in which some of its parts are replaced
 CallContext = Callable[[Any], AbstractContextManager[Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PipelineOutput:
-    """The result of a pipeline's call."""
+class PipelineOutput(NamedTuple):
+    """The result of a pipeline's call; only trajectories if it was halted."""
 
-    latents: torch.Tensor  # Of the last step, one row for each cell of the batch
-    images: torch.Tensor  # (cells, 3, height, width), 0 … 1; none if the call was halted
-    withheld: Sequence[bool]  # By cell, whether the model's safety checker blackened it
-    trajectories: Sequence[Trajectory] = ()  # One for each recipe
+    trajectories: Sequence[Trajectory]  # One for each recipe
+    images: torch.Tensor = torch.empty(0)  # (cells, 3, height, width), 0 … 1
+    latents: torch.Tensor = torch.empty(0)  # Of the last step, one row for each cell
+    withheld: Sequence[bool] = ()  # By cell, whether the model's safety checker blackened it
 
 
 def paint_batch(
@@ -58,10 +55,7 @@ def paint_batch(
     contexts: Sequence[CallContext],
     plan: SteeringPlan,
 ) -> tuple[tuple[Outcome, Trajectory], ...]:
-    """Return each recipe's picture, or its error, and its trajectory.
-
-    If the plan halts the calls, there are only trajectories: each picture is an error.
-    """
+    """Return each recipe's picture or error, and its trajectory; if halted, all are errors."""
     painted: dict[int, tuple[Outcome, Trajectory]] = {}
     encoded = _encode_prompts(recipes, loaded, contexts)
     for indices in _calls(recipes, loaded, encoded):
@@ -88,8 +82,7 @@ def call_pipeline(
     are encoded here. Raises `pipeline_refused`, `not_deterministic`, or RunCancelled.
     """
     first = recipes[0]
-    # The width of a batch changes the bits of its pictures, unless they are portable; so a batch of
-    # fewer recipes is padded with repeats.
+    # Padded with repeats, as a batch's width changes bits, but not of portable pictures
     num_cells = len(recipes) if first.is_portable else first.lock_width
     indices = [cell % len(recipes) for cell in range(num_cells)]
     cells = [recipes[index] for index in indices]
@@ -122,24 +115,17 @@ def call_pipeline(
                     output_type="pt",
                 )
         except Halted:
-            none, recorded = torch.empty(0), steering.trajectories
-            return PipelineOutput(latents=none, images=none, withheld=(), trajectories=recorded)
+            return PipelineOutput(steering.trajectories)
         finally:
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
-    return PipelineOutput(
-        latents=steering.last,
-        images=output[0],
-        withheld=withheld,
-        trajectories=steering.trajectories,
-    )
+    return PipelineOutput(steering.trajectories, output[0], steering.last, withheld)
 
 
 @contextmanager
 def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
     """Compute natively or portably in the block, as a recipe says; translate libraries' errors."""
-    # Passports record diffusers' attention backend at the start of the process; a script may have
-    # changed it since.
+    # The backend at the start of the process, as in passports: a script may have changed it
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
     arithmetic = portable() if recipe.is_portable else nullcontext()
     with foreign_errors(_translated), quiet_diffusers(), attention, arithmetic:
@@ -167,10 +153,7 @@ def _encode_prompts(
 
 
 def in_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:
-    """Return recipes that share one call: those that cannot share it with `index` get its prompts.
-
-    `_calls` says which ones can share a call.
-    """
+    """Return recipes that share one call: those that cannot get those of `index`."""
     calls = _calls(recipes, loaded, _encode_prompts(recipes, loaded))
     shared = next(call for call in calls if index in call)
     prompts = {name: getattr(recipes[index], name) for name in ("prompt", "negative_prompt")}
@@ -194,11 +177,11 @@ def _arguments(
 def _calls(
     recipes: Sequence[Recipe], loaded: LoadedModel, encoded: Sequence[EncodedPrompts]
 ) -> list[list[int]]:
-    """Return the indices of the recipes of each call into which a batch is split, usually one.
+    """Split a batch into calls, usually one, and return the recipes' indices of each.
 
-    In one call no recipe may change how its neighbours are computed. SDXL treats an absent negative
-    prompt unlike an empty one, but only for a whole call. Prompts that are encoded one by one share
-    a call only if they fill equally many blocks; `Family.told_apart` names others that cannot.
+    No recipe may change how others of its call are computed. SDXL computes an absent negative
+    prompt otherwise than an empty one, but does not mix them in a call. Prompts encoded one by one
+    share a call if they fill equally many blocks; see also `Family.told_apart`.
     """
     family = loaded.files.family
     groups: dict[object, list[int]] = {}

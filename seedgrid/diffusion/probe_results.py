@@ -1,7 +1,4 @@
-"""Reports of probes, kept in the cache folder: for which settings was the lock tested here?
-
-A probe (probe.py) tests whether a picture's bits depend on its neighbours in the batch.
-"""
+"""Reports of probes (probe.py), kept in the cache folder: where was the lock tested, and held?"""
 
 import hashlib
 from typing import Annotated, Final
@@ -102,10 +99,7 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return a report's key in the cache, of all that changes which kernels run, on which shapes.
-
-    Prompts, seeds and the number of steps are not part of it.
-    """
+    """Return a report's key: all that changes kernels or shapes, so no prompts, seeds or steps."""
     parts = (
         _PROBE_VERSION,
         recipe.model.weights_sha256,

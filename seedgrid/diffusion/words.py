@@ -59,11 +59,10 @@ def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -
 
 
 def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float]:
-    """Return the weight of each token of a prompt, which is given as pieces of one weight each.
+    """Return the weights of a prompt's first `num_tokens` tokens; each piece has one weight.
 
     The text up to the end of each piece is tokenized, to find where the piece's tokens end.
-    `tokenizer` is CLIP's, which adds a token before and after the words; only the first
-    `num_tokens` tokens are kept.
+    `tokenizer` is CLIP's, which adds a token before and after the words.
     """
     weights = [1.0] * num_tokens
     text_so_far, begin = "", 1
@@ -145,10 +144,7 @@ def _as_tuple(encoded: Any) -> tuple[Any, ...]:
 
 
 def _in_blocks(encoded: tuple[Any, ...], block: int) -> tuple[tuple[torch.Tensor, ...], int]:
-    """Return one prompt's embeddings and mask without the batch dimension, and the blocks it fills.
-
-    With a mask, both are padded to whole blocks of `block` tokens.
-    """
+    """Return a single prompt's embeddings and mask, padded if there is a mask, and its blocks."""
     embeddings = encoded[0][0]  # (tokens, width)
     if len(encoded) == 1:
         return (embeddings,), -(-len(embeddings) // block)

@@ -40,10 +40,7 @@ _PIECE_SCORES: Final = 1 << 18  # Scores computed at a time, if a row of them is
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply float64 matrices of numbers on grids.
-
-    Sums of up to `MAX_TERMS` are exact; longer ones are cut into such blocks, added in order.
-    """
+    """Multiply float64 matrices on grids: exactly up to `MAX_TERMS`, else in blocks, in order."""
     length = left.shape[-1]
     total = left[..., :MAX_TERMS] @ right[..., :MAX_TERMS, :]
     for start in range(MAX_TERMS, length, MAX_TERMS):

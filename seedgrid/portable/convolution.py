@@ -62,7 +62,7 @@ def convolution(
     kernel = CACHE.get(
         weights, lambda: prepare_kernel(weights.detach(), groups, winograd), winograd
     )
-    maps, matrix = _on_grids(inputs.contiguous(), kernel.balance), _widened(kernel.matrix)
+    maps, matrix = _on_grids(inputs.contiguous(), kernel.balance), kernel.matrix.to(torch.float64)
     bias = None if bias is None else bias.view(-1, 1, 1)
     if kernel.is_transformed:
         return _winograd(maps, matrix, bias)
@@ -79,15 +79,6 @@ def prepare_kernel(weights: torch.Tensor, groups: int, winograd: bool) -> Prepar
         return replace(prepared, matrix=matrix)
     matrix = narrowed(transformed * prepared.balance[0, :, None])
     return replace(prepared, matrix=matrix, is_transformed=True)
-
-
-def _widened(matrices: torch.Tensor) -> torch.Tensor:
-    """Return matrices as float64, converted by all threads."""
-    if matrices.dtype == torch.float64:
-        return matrices
-    wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)
-    spread(lambda part: wide[part].copy_(matrices[part]), cuts(len(wide), len(wide)))
-    return wide
 
 
 def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
@@ -151,10 +142,7 @@ def _winograd(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> t
 
 
 def _transformed(maps: torch.Tensor) -> torch.Tensor:
-    """Transform float32 maps (n, c, height, width) to float64 (4, 4, n, rows, columns, c).
-
-    Each 4x4 square begins two pixels after the one before, in rows and in columns.
-    """
+    """Transform the 4x4 squares of maps (n, c, h, w): float64 (4, 4, n, rows, columns, c)."""
     channels_last = maps.permute(0, 2, 3, 1)
     wide = channels_last.to(torch.float64, memory_format=torch.contiguous_format)
     samples, height, width, depth = wide.shape

@@ -95,10 +95,7 @@ def narrowed(matrix: torch.Tensor) -> torch.Tensor:
 
 
 class WeightCache:
-    """Prepared weights of parameters that exist, up to a number of bytes.
-
-    Those that do not fit are prepared at each use.
-    """
+    """Prepared weights of existing parameters, up to a number of bytes; others are not kept."""
 
     def __init__(self, max_bytes: int = _MAX_KEPT_BYTES) -> None:
         self._kept: dict[int, tuple[Hashable, PreparedWeights, int]] = {}

@@ -18,10 +18,7 @@ _PIECE: Final = 1 << 19  # Numbers summed at a time, in whole rows
 
 
 def folded(terms: torch.Tensor) -> torch.Tensor:
-    """Return sums over the last, non-empty dimension of float64 terms, which are overwritten.
-
-    A sum of zero is +0.
-    """
+    """Return sums (never -0) over the last, non-empty dimension of float64 terms; overwrites."""
     count = terms.shape[-1]
     while count > 1:
         half = count // 2

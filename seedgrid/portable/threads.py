@@ -41,10 +41,9 @@ def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Res
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:
-    """Cut a length into parts of equal length, as many for each thread.
+    """Cut a length into parts of about equal length, at most `most`, evenly for the threads.
 
-    No part is longer than `most`. Parts are cut smaller to occupy all threads only if they remain
-    at least `least` long. A length of 0 gives no parts.
+    Parts are made smaller to occupy all threads only if they remain at least `least` long.
     """
     count, threads = max(1, -(-length // most)), _taken.get()
     even = -(-count // threads) * threads
