@@ -32,7 +32,7 @@ Kept = TypeVar("Kept")
 _MAX_LOADED: Final = 2
 _KEPT_TEXT_BYTES: Final = 64 * 1024**2
 _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
-_PAIRS: Final = "pairs"  # The file of the cache folder with the results of PairedDecoding
+_PAIRS: Final = "pairs"  # The file of the cache folder with the results of PairDecoder
 
 _Key = tuple[object, ...]  # All that a row of an encoder's output depends on
 _Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor; how they nest
@@ -267,7 +267,7 @@ def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     return [key(row) for row in range(width)]
 
 
-class PairedDecoding:
+class PairDecoder:
     """Decodes latents in pairs, for each kind of batch for which this gave the same bits.
 
     The VAE's kernels compute the pictures of a batch one after another, so decoding two at a time

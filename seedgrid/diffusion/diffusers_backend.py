@@ -18,21 +18,8 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.variations import FREE
-from seedgrid.diffusion.backend import (
-    LoadWatch,
-    Outcome,
-    Placement,
-    PreviewMaker,
-    Unwatched,
-    Watch,
-)
-from seedgrid.diffusion.caches import (
-    LoadedModel,
-    PairedDecoding,
-    PipelineCache,
-    SizedCache,
-    TextCache,
-)
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, PreviewMaker, Unwatched, Watch
+from seedgrid.diffusion.caches import LoadedModel, PairDecoder, PipelineCache, SizedCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport
 from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, in_one_call, paint_batch
@@ -55,7 +42,7 @@ class DiffusersBackend:
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
-        self._decoding = PairedDecoding()
+        self._decoding = PairDecoder()
         # By recipe and passport; children of these pictures follow them (steering.py)
         self._trajectories = SizedCache[Trajectory](max_bytes())
         self._enlarger = Enlarger()

@@ -25,12 +25,7 @@ from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replac
 from seedgrid.diffusion.loading import scale_loras
 from seedgrid.diffusion.noise import fresh_generators, mixed_noise
 from seedgrid.diffusion.steering import Halted, Steering, SteeringPlan, Trajectory
-from seedgrid.diffusion.words import (
-    EncodedPrompts,
-    embeds_arguments,
-    encode_one_by_one,
-    weighted_prompts,
-)
+from seedgrid.diffusion.words import EncodedPrompts, embeds_arguments, encode_each, weighted_prompts
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import native, portable
 from seedgrid.storage import starts
@@ -149,7 +144,7 @@ def _encode_prompts(
         scale_loras(loaded.pipeline, recipes[0])
         for context in contexts:
             stack.enter_context(context(loaded.pipeline))
-        return encode_one_by_one(loaded.pipeline, family, recipes)
+        return encode_each(loaded.pipeline, family, recipes)
 
 
 def in_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:

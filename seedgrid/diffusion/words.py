@@ -87,9 +87,7 @@ class EncodedPrompts:
     num_blocks: tuple[int, ...]  # How many blocks of tokens each of the two fills
 
 
-def encode_one_by_one(
-    pipeline: Any, family: Family, recipes: Sequence[Recipe]
-) -> list[EncodedPrompts]:
+def encode_each(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[EncodedPrompts]:
     """Encode each recipe's prompts in calls of their own; equal ones only once."""
     encode = cache(partial(_encode, pipeline, family))
     return [

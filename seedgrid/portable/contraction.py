@@ -26,7 +26,7 @@ from seedgrid.portable.grids import (
     anchor,
     fine_anchor,
     largest,
-    narrowed,
+    narrow,
     prepare_weights,
     rounded,
 )
@@ -102,7 +102,7 @@ def linear(
 
 def _prepare_rows(weights: torch.Tensor) -> PreparedWeights:
     prepared = prepare_weights(weights[None, :, :, None])
-    return replace(prepared, matrix=narrowed(prepared.matrix))
+    return replace(prepared, matrix=narrow(prepared.matrix))
 
 
 def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

@@ -16,14 +16,7 @@ from typing import Final
 import torch
 
 from seedgrid.portable.contraction import add_bias
-from seedgrid.portable.grids import (
-    CACHE,
-    PreparedWeights,
-    anchor,
-    largest,
-    narrowed,
-    prepare_weights,
-)
+from seedgrid.portable.grids import CACHE, PreparedWeights, anchor, largest, narrow, prepare_weights
 from seedgrid.portable.threads import cuts, spread
 from seedgrid.portable.windows import Maps, Tile, Windows, convolve, tiles
 
@@ -75,9 +68,9 @@ def prepare_kernel(weights: torch.Tensor, groups: int, winograd: bool) -> Prepar
     prepared = prepare_weights(grouped)
     transformed = transformed_weights(prepared) if winograd else None
     if transformed is None:
-        matrix = narrowed(prepared.matrix * prepared.balance[:, None, :, None])
+        matrix = narrow(prepared.matrix * prepared.balance[:, None, :, None])
         return replace(prepared, matrix=matrix)
-    matrix = narrowed(transformed * prepared.balance[0, :, None])
+    matrix = narrow(transformed * prepared.balance[0, :, None])
     return replace(prepared, matrix=matrix, is_transformed=True)
 
 

@@ -67,7 +67,7 @@ class PreparedWeights:
     """
 
     balance: torch.Tensor  # The channels' powers of two: float32, (groups, inputs)
-    # (groups, outputs, inputs, taps), divided by the balance: float64, or float32 if `narrowed`.
+    # (groups, outputs, inputs, taps), divided by the balance: float64, or float32 after `narrow`.
     # That of a convolution is multiplied by the balance again.
     matrix: torch.Tensor
     steps: torch.Tensor  # Of the outputs' grids: float64, (groups, outputs)
@@ -86,12 +86,12 @@ def prepare_weights(weights: torch.Tensor) -> PreparedWeights:
     )
 
 
-def narrowed(matrix: torch.Tensor) -> torch.Tensor:
+def narrow(matrix: torch.Tensor) -> torch.Tensor:
     """Return a large float64 matrix as float32 if that is exact; converting back is quick."""
     if matrix.numel() < _LARGE:
         return matrix
-    narrow = matrix.to(torch.float32)
-    return narrow if torch.equal(narrow.to(torch.float64), matrix) else matrix
+    short = matrix.to(torch.float32)
+    return short if torch.equal(short.to(torch.float64), matrix) else matrix
 
 
 class WeightCache:

@@ -5,7 +5,7 @@ rule (rules.py); others are refused by name. Linear layers and attention are rep
 reach the dispatcher, as torch splits them into other operations on some devices and shapes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -28,13 +28,7 @@ _FUNCTION_RULES: Final[dict[Any, Rule]] = {
 class _Functions(TorchFunctionMode):
     """Replaces functions before torch splits them into operations."""
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         rule = _FUNCTION_RULES.get(func)
         if rule is None:
             return func(*args, **(kwargs or {}))
@@ -45,13 +39,7 @@ class _Functions(TorchFunctionMode):
 class _Operations(TorchDispatchMode):
     """Replaces or refuses operations, by their names."""
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name.split("::")[1]
         rule = func if name in EXACT else RULES.get(name) or in_place(name)
         if rule is None:

@@ -131,15 +131,17 @@ def _reciprocal(x: torch.Tensor) -> torch.Tensor:
     return torch.ones((), dtype=x.dtype, device=x.device) / x
 
 
-@rule("add")
-def _add(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
-    # torch may compute x + alpha * y with a single rounding; here there are always two.
-    return torch.add(x, y if alpha == 1 else y * alpha)
+def _with_alpha(operation: TensorRule) -> Rule:
+    """Make a rule of x + alpha * y or x - alpha * y, with two roundings; torch may do only one."""
+
+    def compute(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
+        return operation(x, y if alpha == 1 else y * alpha)
+
+    return compute
 
 
-@rule("sub")
-def _sub(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
-    return torch.sub(x, y if alpha == 1 else y * alpha)
+RULES["add"] = _with_alpha(torch.add)
+RULES["sub"] = _with_alpha(torch.sub)
 
 
 @rule("rsub")
@@ -170,15 +172,13 @@ for _name in ("clamp", "clamp_min", "clamp_max", "maximum", "minimum", "amax", "
 
 
 @rule("addcmul")
-def _addcmul(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
-    term: torch.Tensor = a * b
-    return x + (term if value == 1 else term * value)
+def _addcmul(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> Any:
+    return RULES["add"](x, a * b, alpha=value)
 
 
 @rule("addcdiv")
-def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
-    term: torch.Tensor = a / b
-    return x + (term if value == 1 else term * value)
+def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> Any:
+    return RULES["add"](x, a / b, alpha=value)
 
 
 @rule("lerp")
