@@ -85,7 +85,7 @@ def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 def linear(
     inputs: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return inputs @ weights.T + bias; float32, (…, inputs), (outputs, inputs), (outputs,)."""
+    """Return inputs @ weights.T + bias of float32 (…, inputs), (outputs, inputs), (outputs,)."""
     prepared = CACHE.get(weights, lambda: _prepare_rows(weights.detach()))
     rows = inputs.reshape(-1, inputs.shape[-1])
     result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
