@@ -82,7 +82,7 @@ class Handlers(Streams):
         at_place = _find_place(snapshot, place) if place else None
         if at_place is not None:
             return at_place.show()
-        empty = snapshot.begun_anew()
+        empty = snapshot.moved(work=None, round=None, picked=None, run=None)
         if link:
             return _open_link(empty, link)
         if place:
@@ -124,10 +124,8 @@ class Handlers(Streams):
         """Paint what Refine would, without saving it."""
 
         def start(snapshot: Snapshot) -> Run:
-            picked, options = snapshot.picked(), self._options(snapshot, around, live=True)
-            if picked is None:
-                raise InputError("picture_unknown", field="picture", value="")
-            return self._refine(around, picked, **options)
+            options = self._options(snapshot, around, live=True)
+            return self._refine(around, snapshot.picked(), **options)
 
         return self._paint_live(number, kept, start)
 
@@ -234,12 +232,10 @@ class Handlers(Streams):
     def _start_from_pick(
         self, around: RoundPayload, kept: object, start: Callable[..., Run]
     ) -> PageUpdate:
-        """Start a round from the picked picture, if there is one."""
+        """Start a round from the picked picture."""
         snapshot = self._snapshots.look(kept)
-        picked, options = snapshot.picked(), self._options(snapshot, around)
-        if picked is None:
-            return PageUpdate()
-        return self._show_run(snapshot, start(picked, **options))
+        run = start(snapshot.picked(), **self._options(snapshot, around))
+        return self._show_run(snapshot, run)
 
     def _options(
         self, snapshot: Snapshot, fields: FormPayload | RoundPayload, *, live: bool = False

@@ -15,7 +15,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from anyio import to_thread
 from fastapi import APIRouter, Form, UploadFile
 from PIL import Image
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -112,19 +111,16 @@ def file_routes(answers: Answers) -> APIRouter:
         kept: dict[str, Any] = {"visitor": who.visitor, "address": who.address}
         with suppress(TypeError, ValueError, RecursionError):  # It is no JSON, or no object.
             kept = {**json.loads(state), **kept}
-        limit = answers.file_work.bounds.dropped
-        folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
+
+        def take() -> PageUpdate:
+            with tempfile.TemporaryDirectory(prefix="seedgrid-drop-") as folder:
+                names = [_keep(Path(folder), file, number) for number, file in enumerate(files)]
+                return answers.library.on_drop(names, kept, answers.file_work.bounds.dropped)
+
         try:
-            names = await to_thread.run_sync(
-                lambda: [_keep(folder, file, number) for number, file in enumerate(files)]
-            )
-            update = await answers.file_work.do(
-                who.address, lambda: answers.library.on_drop(names, kept, limit)
-            )
+            update = await answers.file_work.do(who.address, take)
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
-        finally:
-            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
         return json_answer(update.parts())
 
     return router

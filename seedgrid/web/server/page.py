@@ -5,7 +5,7 @@ Addresses of scripts and styles contain a digest of all of them, so browsers cac
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Any, Final
@@ -118,12 +118,6 @@ def file_answer(request: Request) -> Response:
     return compressed(request, body, kind, headers)
 
 
-@lru_cache(maxsize=16)
-def document(language: str, suffixes: tuple[str, ...]) -> bytes:
-    """Return the page in a language, rendered once."""
-    return render(language, suffixes).encode()
-
-
 def json_answer(parts: Mapping[str, object], status_code: int = 200) -> Response:
     """Answer with JSON, as the parts of the page that change are sent."""
     body = json.dumps(parts, ensure_ascii=False).encode()
@@ -144,7 +138,8 @@ def _packed(body: bytes) -> bytes:
     return packed
 
 
-def render(language: str, suffixes: Sequence[str]) -> str:
+@lru_cache(maxsize=16)
+def document(language: str, suffixes: tuple[str, ...]) -> bytes:
     """Return the page's HTML in a language; `suffixes` are the default variations."""
     folder = f"seedgrid/assets/{version()}"
     locale = locales()[language]
@@ -172,7 +167,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
         settings=_groups(expert=False),
         experts=_groups(expert=True),
     )
-    return html
+    return html.encode()
 
 
 def _groups(*, expert: bool) -> list[list[Field]]:

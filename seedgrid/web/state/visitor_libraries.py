@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 import time
@@ -31,10 +30,6 @@ class OneLibrary:
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
         """Return the library of a visitor at an address."""
-        return self._studio.library
-
-    def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
-        """Return the library of the programs at an address."""
         return self._studio.library
 
 
@@ -100,10 +95,6 @@ class VisitorLibraries:
             if library is None:
                 library = self._held[visitor] = Library(visit.folder, watcher=visit)
             return library
-
-    def of_programs(self, address: str) -> Library:
-        """Return the library of the programs at an address, bounded like a visitor's."""
-        return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
     def delete_unused(self) -> None:
         """Delete the libraries of visitors who have been away too long."""
