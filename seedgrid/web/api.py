@@ -169,8 +169,7 @@ class Api:
     def _options(self, request: gr.Request | None) -> RunOptions:
         """Return the options of a caller's run: owner, address and library."""
         address = network_of(request.client.host if request and request.client else None)
-        caller = (request.session_hash if request else None) or address
-        owner = f"api-{caller}" if caller else "api"
+        owner = f"api-{(request and request.session_hash) or address}"
         # All programs at an address are one visitor, whose folder does not name the address.
         visitor = f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}"
         library = self._libraries.of(visitor, address)

@@ -260,20 +260,8 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
 
 
 def _search(library: Library, query: Query) -> Page:
-    return library.search(
-        query.text,
-        model=query.model or None,
-        seed=query.seed,
-        favourite=query.favourite or None,
-        since=query.since or None,
-        until=query.until or None,
-        trashed=query.trashed,
-        tag=query.tag or None,
-        sort=query.sort,
-        merged=True,
-        limit=PAGE_SIZE,
-        after=query.after,
-    )
+    conditions = query.model_dump(exclude={"number"}, exclude_defaults=True)
+    return library.search(**conditions, merged=True, limit=PAGE_SIZE)
 
 
 def _tags_of(library: Library) -> list[stage.Json]:

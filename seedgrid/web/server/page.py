@@ -26,10 +26,6 @@ from seedgrid.storage.files import assets_folder
 # For addresses with a digest or a random id
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 UNCACHED: Final = {"Cache-Control": "no-store"}
-HARMLESS: Final = {  # For files: a browser runs nothing that is in one
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'",
-}
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")  # The order in `page.css`
 _KINDS: Final = {

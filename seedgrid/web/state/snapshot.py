@@ -247,7 +247,6 @@ class Snapshot:
             lock=self._lock.of(entry),
             model=model,
             models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
-            is_spread=self._studio.engine.num_painters > 0,
         )
 
     def _place(self, *, is_asked: bool) -> stages.Json:

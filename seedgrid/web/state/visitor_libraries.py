@@ -22,15 +22,15 @@ AWAY_S: Final = 6 * 3600.0
 _KEPT_S: Final = 1800.0  # A library that was used so recently is not deleted to make room
 
 
+@dataclass(frozen=True)
 class OneLibrary:
     """The studio's own library for everybody."""
 
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
+    studio: Studio
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
         """Return the library of a visitor at an address."""
-        return self._studio.library
+        return self.studio.library
 
 
 @dataclass(eq=False)
