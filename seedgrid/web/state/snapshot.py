@@ -172,12 +172,14 @@ class Snapshot:
 
     def picked(self) -> Entry:
         """Return the picked picture; raise `picture_unknown` if there is none, or none any more."""
-        return self.library.get(self.state.picked or "")
+        of_work = next((each for each in self.entries if each.id == self.state.picked), None)
+        return of_work or self.library.get(self.state.picked or "")
 
     def find(self, picture_id: str | None) -> Entry | None:
         """Return a picture, or None when it is not there. Does not read the whole work."""
+        of_work = next((entry for entry in self._read or () if entry.id == picture_id), None)
         with suppress(InputError):
-            return self.library.get(picture_id or "")
+            return of_work or self.library.get(picture_id or "")
         return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
