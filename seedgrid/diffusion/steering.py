@@ -1,4 +1,4 @@
-"""Steering: a picture follows the denoising trajectory of its parent, whose pictures it varies.
+"""Steering: a picture follows the denoising trajectory of its parent, the picture that it varies.
 
 A trajectory records the inputs and results of the scheduler's calls, one or two a step. In the
 steps that a child holds, both are replaced by the parent's, and while all rows of a batch are held,
@@ -26,7 +26,7 @@ from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
 
-_SPREAD_STRENGTH: Final = 0.5  # How far embeddings move, as a share of the farthest's distance
+_SPREAD_STRENGTH: Final = 0.5  # How far embeddings move: 1 is their greatest distance from the mean
 _SPREAD_STREAM: Final = 0x53505244  # Xor-ed with a seed, so that the noise is not the picture's
 # Names of denoisers' arguments: the prompts' embeddings (a tensor, or a list of one a row); latents
 _EMBEDDINGS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
