@@ -108,6 +108,7 @@ def test_verify_says_what_became_of_pictures(
     verdicts = rows(capsys.readouterr().out)
     assert sorted(v["path"] for v in verdicts) == sorted(row["path"] for row in grid)
     assert {v["verdict"] for v in verdicts} == {"identical"}
+    assert verdicts[0].keys() >= {"path", "verdict", "max_abs_diff", "psnr_db", "reasons"}
     assert len(fake.calls) == 1
     sheets = tmp_path / "sheets"
     sheets.mkdir()
