@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import diffusers
 import pytest
 from painting import PLACEMENT, paint, recipes_for
 from refusing import refused
@@ -20,6 +21,16 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 @pytest.fixture
 def recipes(painter: DiffusersBackend, sd: Path) -> tuple[Recipe, ...]:
     return recipes_for(painter, sd)
+
+
+def test_what_cannot_be_imported_is_no_damage_of_the_model(
+    recipes: Sequence[Recipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where Python leaves docstrings out, of which transformers makes others at its import."""
+    monkeypatch.delattr(diffusers, "StableDiffusionPipeline")
+    monkeypatch.delitem(diffusers._class_to_module, "StableDiffusionPipeline")
+    with refused(RunError, "library_import", match="requirements"):
+        DiffusersBackend().prepare(recipes[0], PLACEMENT)
 
 
 def test_what_diffusers_refuses_is_a_sentence_and_logged_whole(

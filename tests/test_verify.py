@@ -158,6 +158,9 @@ def test_other_instructions_are_a_named_difference(
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
         "from pathlib import Path\n"
+        "from pictures import make_lineage\n"
+        "from seedgrid.core.picture import Picture\n"
+        "from seedgrid.formats import png\n"
         "from test_verify import *\n"
         "painter = DiffusersBackend()\n"
         "claim = paint_claims(painter, Path(sys.argv[3]), PLACEMENT)[0]\n"

@@ -6,14 +6,16 @@ import re
 import threading
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from refusing import refused
 from stores import MakeRecipes, MemoryStore
+from watches import SilentWatch
 
 from seedgrid.core.errors import RunError, as_ours
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Watch
+from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Engine, Patience
 from seedgrid.testing.fake import FakeBackend, Fault
 
@@ -80,6 +82,20 @@ def test_a_painter_that_hangs_is_told_to_all_who_wait(
         with pytest.raises(RunError, match="start SeedGrid again"):
             engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
         backend.may_return.set()
+
+
+def test_what_is_no_picture_of_its_recipe_is_told_and_not_kept(
+    make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong shape ends in a sentence, and the picture beside it is kept."""
+    store, backend, (one, two) = MemoryStore(), FakeBackend(), make_recipes(seeds=(1, 2))
+    (good,) = backend.paint([two], Placement(), SilentWatch())
+    monkeypatch.setattr(backend, "paint", lambda *_: (np.zeros((8, 64, 3), np.uint8), good))
+    with Engine(backend, store) as engine:
+        run = engine.submit(plan_grid((one, two)), owner="a")
+        with refused(RunError, "picture_shape"):
+            run.result(SOON_S)
+    assert [entry.recipe.seed for entry in store.entries] == [2]
 
 
 def test_a_task_that_hangs_is_told() -> None:
