@@ -82,7 +82,6 @@ function factsOf(value) {
   parts.push(...value.loras.map((lora) => `${text("fours_lora")} ${lora}`));
   if (value.strength) parts.push(text("facts_start", { number: value.strength }));
   if (value.upscaler) parts.push(text("facts_enlarged", { name: value.upscaler }));
-  if (value.where) parts.push(text("facts_where", { device: value.where }));
   if (value.portable) parts.push(text("facts_portable"));
   if (value.negative) parts.push(text("facts_without", { words: value.negative }));
   return parts.join(" · ");

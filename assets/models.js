@@ -68,10 +68,10 @@ function firsts(told, list) {
 
 /** Send an action and show its result. */
 async function act(action, name) {
-  const answer = await fetch(`seedgrid/models/${action}`, {
+  const answer = await fetch(`seedgrid/models/${action}?lang=${language}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ name, lang: language }),
+    body: JSON.stringify({ name }),
   });
   const told = await answer.json().catch(() => ({ said: answer.statusText, wrong: true }));
   tell(told.said, told.wrong);

@@ -214,7 +214,8 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:
         api = Api(Answers(studio, libraries), tmp_path / "copies")
         (record,) = asyncio.run(grid(api))
-        assert libraries.of_programs("").file_of(record["id"])
+        (folder,) = (tmp_path / "visitors").glob("programs-*")
+        assert libraries.of(folder.name).file_of(record["id"])
         with pytest.raises(gr.Error, match="visitors"):
             asyncio.run(grid(api))
     assert not list((tmp_path / "own").glob("objects/*"))

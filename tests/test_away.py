@@ -70,7 +70,7 @@ class Pickling:
 def painter(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """What paints at the place."""
     fake = FakeBackend()
-    monkeypatch.setattr(computing, "_made", [fake])
+    monkeypatch.setattr(computing, "_backends", [fake])
     return fake
 
 

@@ -13,7 +13,7 @@ import torch
 from painting import paint, plain_call, recipes_for
 from sweeping import rest_swept
 
-from seedgrid.diffusion.caches import PairedDecoding
+from seedgrid.diffusion.caches import PairDecoder
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 pytestmark = pytest.mark.usefixtures("forgetful")
@@ -36,7 +36,7 @@ class Vae:
         return SimpleNamespace(sample=pictures) if return_dict else (pictures,)
 
 
-def decode(decoder: PairedDecoding, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
+def decode(decoder: PairDecoder, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
     with decoder.used_by(SimpleNamespace(vae=vae), context):
         (pictures,) = vae.decode(latents, return_dict=False)
     return pictures
@@ -48,24 +48,24 @@ def latents_of(num_rows: int) -> torch.Tensor:
 
 def test_what_was_proven_is_decoded_two_by_two() -> None:
     """The first batch of a kind both ways, all later ones in pairs; in other processes, too."""
-    decoder, vae = PairedDecoding(), Vae()
+    decoder, vae = PairDecoder(), Vae()
     for _ in range(2):
         assert torch.equal(decode(decoder, vae, latents_of(4)), 2 * latents_of(4))
     assert vae.calls == [4, 2, 2, 2, 2]
     vae = Vae()
-    assert torch.equal(decode(PairedDecoding(), vae, latents_of(4)), 2 * latents_of(4))
+    assert torch.equal(decode(PairDecoder(), vae, latents_of(4)), 2 * latents_of(4))
     assert vae.calls == [2, 2]
 
 
 def test_where_a_bit_differs_all_are_decoded_at_once() -> None:
     """A number of rows that can be seen in the bits, however faintly, is never changed."""
-    decoder, vae = PairedDecoding(), Vae(mixes=True)
+    decoder, vae = PairDecoder(), Vae(mixes=True)
     whole = Vae(mixes=True).decode(latents_of(4), return_dict=False)[0]
     for _ in range(3):
         assert torch.equal(decode(decoder, vae, latents_of(4)), whole)
     assert vae.calls == [4, 2, 2, 4, 4]
     vae = Vae(mixes=True)
-    decode(PairedDecoding(), vae, latents_of(4))
+    decode(PairDecoder(), vae, latents_of(4))
     assert vae.calls == [4]
 
 

@@ -12,8 +12,8 @@ from refusing import refused
 from seedgrid.core.errors import DeviceError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.loading import (
+    move_to_device,
     pick_device,
-    place,
 )
 from seedgrid.models.cards import choose_dtype
 
@@ -33,13 +33,13 @@ def test_offload_needs_somewhere_to_load_onto(sd: Path, offload: str) -> None:
     """On a CPU there is nothing to move weights to, and saying nothing would be a lie."""
     pipeline = diffusers.DiffusionPipeline.from_pretrained(sd)
     with refused(DeviceError, "offload_needs_gpu"):
-        place(pipeline, CPU, Placement(offload=offload))  # type: ignore[arg-type]
+        move_to_device(pipeline, CPU, Placement(offload=offload))  # type: ignore[arg-type]
 
 
 def test_placement_reaches_the_pipeline(sd: Path) -> None:
     """Slicing, tiling and the memory format are really set."""
     pipeline = diffusers.DiffusionPipeline.from_pretrained(sd)
-    place(pipeline, CPU, Placement(vae_slicing=True, vae_tiling=True, channels_last=True))
+    move_to_device(pipeline, CPU, Placement(vae_slicing=True, vae_tiling=True, channels_last=True))
     assert pipeline.vae.use_slicing
     assert pipeline.vae.use_tiling
     weight = pipeline.unet.conv_in.weight

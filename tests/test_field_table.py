@@ -128,9 +128,9 @@ from seedgrid.cli.options import make_placement
 from seedgrid.cli.program import app
 from seedgrid.web.serializers.form import FormPayload, RoundPayload, read_placement
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.web.server.page import render
+from seedgrid.web.server.page import document
 
-html = render("ko", GUIDE_SUFFIXES)
+html = document("ko", GUIDE_SUFFIXES).decode()
 options = get_command(app).commands["grid"].params
 print(json.dumps({
     "ids": sorted(re.findall('<div id="(sg-[^"]+)" class="sg-setting', html)),

@@ -197,7 +197,7 @@ def test_strangers_and_other_pages_change_no_model(
 ) -> None:
     """A public page tells what it offers, and refuses everything else."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
-    ask = {"json": {"name": "someone/foxes", "lang": "en"}}
+    ask = {"json": {"name": "someone/foxes"}}
     client = client_of_page(answers, tmp_path)
     told = client.get("/seedgrid/models").json()
     assert told["may"] == {"change": False, "download": False}

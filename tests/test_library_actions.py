@@ -119,13 +119,12 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     assert shown.status["data"]["settings"] == settings
 
 
-def test_words_that_change_become_a_variation_that_holds(
-    actions: LibraryActions, tmp_path: Path
-) -> None:
-    """Generate then paints the first words, and Refine the picture that was dropped."""
+def test_words_that_change_are_explained(actions: LibraryActions, tmp_path: Path) -> None:
+    """Generate paints the first words; the status line says how to refine with the later ones."""
     text = "[a fox:a fox, at night:0.4]\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42"
-    fields = actions.on_drop([upload(tmp_path, file_with(parameters=text))], ME).fields
-    assert (fields["prompt"], fields["vary"]) == ("a fox", ["hold 0.4, at night"])
+    shown = actions.on_drop([upload(tmp_path, file_with(parameters=text))], ME)
+    assert shown.fields["prompt"] == "a fox"
+    assert "error_import_hold" in [each["key"] for each in shown.status["data"]["reasons"]]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seedgrid.portable import contraction, convolution
-from seedgrid.portable.grids import WeightCache, make_ready
+from seedgrid.portable.grids import WeightCache, prepare_weights
 from seedgrid.portable.selftest import numbers
 from seedgrid.portable.windows import Windows
 
@@ -37,10 +37,10 @@ def test_winograds_way_and_rows_give_the_same_bits(
 ) -> None:
     """Sixteen products for thirty-six, and not one bit of difference."""
     maps, weights = numbers(2, channels, 8, 6, seed=9), quiet(96, channels, 3, 3)
-    assert convolution._make_kernel(weights, 1, squares=True).is_transformed
+    assert convolution.prepare_kernel(weights, 1, winograd=True).is_transformed
     by_way = []
     for is_large in (True, False):
-        monkeypatch.setattr(convolution, "has_squares", lambda *_, way=is_large: way)
+        monkeypatch.setattr(convolution, "suits_winograd", lambda *_, way=is_large: way)
         by_way.append(convolved(maps, weights))
     assert torch.equal(*by_way)
 
@@ -48,17 +48,17 @@ def test_winograds_way_and_rows_give_the_same_bits(
 def test_winograds_way_is_for_large_even_maps_of_many_channels() -> None:
     """Small maps and few channels are as fast along rows."""
     same = Windows(kernel=(3, 3), padding=(1, 1))
-    assert convolution.has_squares(torch.empty(1, 96, 64, 64), same)
-    assert convolution.has_squares(torch.empty(4, 96, 32, 32), same)
+    assert convolution.suits_winograd(torch.empty(1, 96, 64, 64), same)
+    assert convolution.suits_winograd(torch.empty(4, 96, 32, 32), same)
     for shape in ((1, 96, 32, 32), (1, 95, 64, 64), (1, 96, 65, 64)):
-        assert not convolution.has_squares(torch.empty(shape), same)
-    assert not convolution.has_squares(torch.empty(1, 96, 64, 64), Windows(kernel=(3, 3)))
+        assert not convolution.suits_winograd(torch.empty(shape), same)
+    assert not convolution.suits_winograd(torch.empty(1, 96, 64, 64), Windows(kernel=(3, 3)))
 
 
 def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
     """Weights that are all as large as the largest could fill the 53 bits."""
     weights = torch.ones(96, 640, 3, 3) * 1.9
-    assert convolution.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9))) is None
+    assert convolution.transformed_weights(prepare_weights(weights.reshape(1, 96, 640, 9))) is None
 
 
 @pytest.mark.parametrize("is_left", [True, False])
@@ -80,7 +80,7 @@ def test_shelf_forgets_weights_with_their_parameter_and_never_holds_too_much() -
     large = torch.nn.Parameter(numbers(30, 40))
 
     def ready(weights: torch.Tensor) -> object:
-        return cache.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
+        return cache.get(weights, lambda: prepare_weights(weights.detach()[None, :, :, None]))
 
     assert ready(small) is ready(small)
     assert ready(large) is not ready(large)

@@ -158,7 +158,7 @@ def test_held_steps_do_not_run_the_denoiser(
     own = {"DDIM": 5, "Heun": 9}[solver]
     paint(backend, held(grid[2]))
     assert calls() == own
-    backend._ways = type(backend._ways)()
+    backend._trajectories._entries.clear()
     paint(backend, held(grid[2]))
     assert calls() == 2 * own + {"DDIM": 3, "Heun": 6}[solver]
 
@@ -174,7 +174,7 @@ def test_the_memory_is_bounded(
     small = DiffusersBackend()
     paint(small, grid)
     np.testing.assert_array_equal(paint(small, held(grid[2])), expected)
-    assert not small._ways._ways
+    assert not small._trajectories._entries
 
 
 def test_one_batch_holds_several_lengths_and_parents(backend: DiffusersBackend, sd: Path) -> None:
@@ -306,7 +306,7 @@ def test_a_stop_reaches_the_parent_that_is_painted_first(
     with pytest.raises(RunCancelled):
         backend.paint(recipes, PLACEMENT, watch)
     assert watch.steps == [(1, 11), (2, 11)]
-    assert not backend._ways._ways
+    assert not backend._trajectories._entries
     watch = SilentWatch()
     backend.paint(recipes, PLACEMENT, watch)
     assert watch.steps == [(number, 11) for number in range(1, 12) if number != 3]

@@ -17,7 +17,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import assets_folder
 from seedgrid.web.server import page
-from seedgrid.web.server.page import choose_language, page_texts, render
+from seedgrid.web.server.page import choose_language, document, page_texts
 
 WEB = Path(page.__file__).parent.parent
 SCRIPTS = sorted(assets_folder().glob("*.js"))
@@ -114,7 +114,7 @@ def test_a_language_is_one_file(german: str) -> None:
     """Dropped into the folder it is offered everywhere: page, errors, `--lang`."""
     assert next(iter(locales())) == ENGLISH
     assert choose_language("qx-QX,de-AT;q=0.8") == german
-    html = render(german, GUIDE_SUFFIXES)
+    html = document(german, GUIDE_SUFFIXES).decode()
     assert 'lang="de"' in html
     assert ">Erzeugen</button>" in html
     assert "Der Prompt ist leer: sag, was das Bild zeigen soll." in html
@@ -123,7 +123,7 @@ def test_a_language_is_one_file(german: str) -> None:
 
 def test_a_page_has_the_words_of_one_language() -> None:
     """All three were in every page: a third of what was ours in it, for everybody."""
-    html = render(ENGLISH, GUIDE_SUFFIXES)
+    html = document(ENGLISH, GUIDE_SUFFIXES).decode()
     for language in set(locales()) - {ENGLISH}:
         assert page_texts(language)["status_unreachable"] not in html
 

@@ -1,1 +1,1 @@
-"""Everything that touches torch and diffusers."""
+"""Painting with torch and diffusers: loading models, calling pipelines, testing the lock."""

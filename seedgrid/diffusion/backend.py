@@ -1,4 +1,4 @@
-"""The Backend protocol: what the engine needs of a painter, nothing more. Needs no torch."""
+"""The Backend protocol: what the engine needs from something that paints. Needs no torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,20 @@ from seedgrid.diffusion.probe_results import ProbeReport
 
 Offload = Literal["none", "model", "group", "sequential"]
 
-# `Placement.attention`: torch's choice, diffusers' slices, or one kernel of torch
+# Values of `Placement.attention`: torch's choice, diffusers' attention slicing, or one kernel
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
 DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")  # In order of preference
 MAX_THREADS: Final = 256
 
 Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
 PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture a recipe, in order
-LoadWatch = Callable[[], None]  # Called before each part is loaded; its errors stop the loading
+# Called before each part of a pipeline is loaded; an error that it raises stops the loading
+LoadWatch = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where and how to compute: it may change bits, so it is in the passport, not in the recipe."""
+    """Where and how to compute. It may change bits; passports record it, recipes do not."""
 
     device: str = "auto"  # `"auto"` (first of `DEVICE_KINDS`), `"cpu"`, `"cuda:1"`, …
     offload: Offload = "none"
@@ -32,21 +33,22 @@ class Placement:
     vae_tiling: bool = False
     channels_last: bool = False
     attention: str = "default"
-    # Threads of one operation; None is torch's own choice. The engine rounds down to a power of
-    # two, which the lock needs; only verifying uses the number of a picture's passport.
+    # Threads of one operation; None is torch's own choice. The engine rounds the number down to a
+    # power of two (`even_threads`); a verification uses the number in the picture's passport.
     threads: int | None = None
     previews: bool = True  # Whether `Watch.step` is given small pictures
-    # Torch's switches as a passport names them, for verifying; set before the determinism level
+    # For verifying: torch's global switches, by name and value as in a passport; those that belong
+    # to the recipe's determinism level are set afterwards
     switches: tuple[tuple[str, str], ...] = ()
-    decoder: str = ""  # Hub id, for live pictures; empty for the model's own
+    decoder: str = ""  # Hub id of a tiny decoder, for live pictures; empty for the model's own VAE
 
 
 def even_threads(available: int) -> int:
     """Return the greatest power of two up to a number of threads.
 
-    Element-wise work is cut into one part a thread, and the end of a part that does not fill a
-    vector is rounded differently. Three or six threads cut four pictures in different places, so
-    the bits would depend on the slot; two or eight cut all alike (docs/log.md).
+    torch gives each thread one part of an element-wise operation, and rounds the end of a part that
+    does not fill a vector register differently. Three or six threads cut each of four pictures at
+    other places, so bits would depend on the slot; two or eight cut all alike (docs/log.md).
     """
     return 1 << (available.bit_length() - 1)
 
@@ -59,16 +61,16 @@ class Watch(Protocol):
         """Whether the batch should stop; read at every step."""
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Report that the batch begins; `previews` shows the noise."""
+        """Report that the batch begins; `previews` returns pictures of the initial noise."""
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Report that step `number`, from 1, of `total` is done; calling `previews` costs time."""
+        """Report that step `number` (from 1) of `total` is done; calling `previews` takes time."""
 
     def tile(self, number: int, total: int) -> None:
-        """Report that tile `number` of `total` is decoded now, of pictures decoded in tiles."""
+        """Report that the VAE begins to decode tile `number` of `total`, with tiling."""
 
     def freed(self) -> None:
-        """Report that memory was full: other models were freed, and the batch begins anew."""
+        """Report that memory was full: all models were freed, and the batch starts again."""
 
 
 class Unwatched:
@@ -93,14 +95,15 @@ class Backend(Protocol):
     ) -> Passport:
         """Load what the recipe needs, check its settings, and return the passport it would have.
 
-        The recipe stands for all of its `batch_key`; `watch` is called while a model is loaded.
+        The answer is valid for all recipes of the same `batch_key`. `watch` is called while a model
+        is loaded.
 
         Raises:
-            RunCancelled: What `watch` raises comes out.
+            RunCancelled: Raised by `watch`.
             InputError: The model has no such settings.
             RunError: `portable_wrong_here`: portable arithmetic gives other bits on this machine.
             ModelError: The weights are not those that the recipe names.
-            DeviceError: The device is not there.
+            DeviceError: This machine has no such device.
         """
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
@@ -109,18 +112,18 @@ class Backend(Protocol):
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Compute up to W recipes of one `batch_key` in W cells, padded with repeats.
+        """Compute up to `lock_width` recipes of one `batch_key` in a batch of exactly that width.
 
-        Settings are checked by `prepare` only. Returns a picture for each recipe, or its error
-        (`picture_nan`, `picture_withheld`), which does not affect its neighbours. Raises
-        RunCancelled when `watch.cancelled`; RunError for the whole batch: out of memory, refused
-        settings.
+        Fewer recipes are padded with repeats. Settings are checked by `prepare` only. Returns for
+        each recipe its picture or its error (`picture_nan`, `picture_withheld`), which does not
+        affect the others. Raises RunCancelled when `watch.cancelled`; RunError if the whole batch
+        fails, for lack of memory or because the pipeline refuses its settings.
         """
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test whether the lock holds for recipes like this one; None where that is impossible.
+        """Test whether the lock holds for recipes like this one; None if this cannot be tested.
 
-        Raises RunCancelled; RunError where a batch fails; else as `prepare`.
+        Raises RunCancelled, RunError if a batch fails, and what `prepare` raises.
         """
 
     def close(self) -> None:
@@ -129,7 +132,7 @@ class Backend(Protocol):
 
 @runtime_checkable
 class ManyPainters(Protocol):
-    """Backends that paint at the same time; a lost one raises `worker_lost` and gets closed."""
+    """Several backends that paint at the same time; calls of a lost one raise `worker_lost`."""
 
     def card(self, model: str | None) -> ModelCard:
         """As `Backend.card`."""
@@ -137,14 +140,14 @@ class ManyPainters(Protocol):
     def begin(
         self, on_join: Callable[[str, Backend], None], on_leave: Callable[[str], None]
     ) -> None:
-        """Call back when painters join, each by a name of its own, and when they leave."""
+        """From now on call `on_join` for each new backend, with a unique name, and `on_leave`."""
 
     def close(self) -> None:
-        """Close all painters."""
+        """Close all backends."""
 
 
 def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
-    """Return a passport's placement; what is missing or wrong in the passport is the default."""
+    """Return a passport's placement; values that are missing or invalid become the defaults."""
     offload = passport.offload if passport.offload in get_args(Offload) else "none"
     attention = passport.attention.partition(" ")[0]
     return Placement(

@@ -1,13 +1,13 @@
-"""What is kept between batches: pipelines on their device, encoded texts, ways to decode."""
+"""What is kept between batches: loaded pipelines, encoded prompts, which decoding is exact."""
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -17,7 +17,7 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
-from seedgrid.diffusion.loading import empty_cache, pick_device, place, read_pipeline
+from seedgrid.diffusion.loading import empty_cache, move_to_device, pick_device, read_pipeline
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
@@ -27,17 +27,42 @@ from seedgrid.models.schedulers import TABLE, min_steps, names_for
 from seedgrid.storage import starts
 from seedgrid.storage.cache import recall, remember_one, states
 
+Kept = TypeVar("Kept")
+
 _MAX_LOADED: Final = 2
 _KEPT_TEXT_BYTES: Final = 64 * 1024**2
 _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
-_PAIRS: Final = "pairs"  # The file of the cache folder with the results of PairedDecoding
+_PAIRS: Final = "pairs"  # The file of the cache folder with the results of PairDecoder
 
 _Key = tuple[object, ...]  # All that a row of an encoder's output depends on
-_Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor, and its form
+_Row = tuple[list[torch.Tensor | None], TreeSpec]  # A row of each output tensor; how they nest
+
+
+class SizedCache(Generic[Kept]):
+    """Values by key, up to a number of bytes; the least recently used ones are dropped first."""
+
+    def __init__(self, max_bytes: float) -> None:
+        self._entries: OrderedDict[Hashable, tuple[Kept, int]] = OrderedDict()
+        self._max_bytes = max_bytes
+        self._num_bytes = 0
+
+    def get(self, key: Hashable) -> Kept | None:
+        """Return a value that is still kept."""
+        if key not in self._entries:
+            return None
+        self._entries.move_to_end(key)
+        return self._entries[key][0]
+
+    def put(self, key: Hashable, value: Kept, num_bytes: int) -> None:
+        """Keep a value, and drop others, or the value itself if it alone is too large."""
+        self._num_bytes += num_bytes - self._entries.pop(key, (None, 0))[1]
+        self._entries[key] = value, num_bytes
+        while self._num_bytes > self._max_bytes:
+            self._num_bytes -= self._entries.popitem(last=False)[1][1]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loaded:
+class LoadedModel:
     """A pipeline on its device, with what is known about its model."""
 
     pipeline: Any
@@ -46,27 +71,27 @@ class Loaded:
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
     paths: dict[str, Path]  # All files that it was read from
-    states: tuple[str, ...]  # Of these files when they were read; mapped weights change with them
+    states: tuple[str, ...]  # Of these files when read: mapped weights change with the files
 
     def check_settings(self, recipe: Recipe) -> None:
-        """Refuse scheduler, steps or start that do not fit this model; raise `start_missing`."""
+        """Raise an error if scheduler, steps or start picture do not fit this model."""
         name, steps = recipe.scheduler, recipe.num_inference_steps
         entry, family = TABLE.get(name), self.files.family
         if entry is None or family.sampling not in entry.samplings:
             choices = ", ".join(names_for(family.sampling))
             raise InputError("scheduler_unknown", field="scheduler", value=name, choices=choices)
-        self.pipeline_for(recipe)  # It refuses a start where this family takes none.
+        self.pipeline_for(recipe)  # Raises `start_family`.
         starts.check_there([recipe.start, recipe.mask])
         if family.strength_shortens:
             check_steps_run(steps, recipe.strength)
-        least = min_steps(name, self.scheduler_config, family)
-        if steps < least:
-            raise InputError("steps_few", field="steps", value=name, limit=least)
+        fewest = min_steps(name, self.scheduler_config, family)
+        if steps < fewest:
+            raise InputError("steps_few", field="steps", value=name, limit=fewest)
         if entry.max_steps is not None and steps > entry.max_steps:
             raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
-        """Return the pipeline that paints a recipe: from noise alone, or from a picture."""
+        """Return the pipeline for a recipe: with a start image-to-image; raise `start_family`."""
         if not recipe.start:
             return self.pipeline
         family = self.files.family
@@ -77,7 +102,7 @@ class Loaded:
 
     @cached_property
     def _from_start(self) -> Any:
-        """The image-to-image pipeline, with the same parts."""
+        """The image-to-image pipeline, which shares all parts."""
         import diffusers
 
         with quiet_diffusers():
@@ -87,20 +112,23 @@ class Loaded:
 
 
 class PipelineCache:
-    """The pipelines that are loaded, the most recently used last, and tiny decoders."""
+    """The pipelines that are loaded, at most two, the most recently used last; tiny decoders."""
 
     def __init__(self) -> None:
-        self._loaded: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
+        self._loaded: OrderedDict[tuple[object, ...], LoadedModel] = OrderedDict()
         self._tiny_decoders: dict[tuple[str, torch.dtype, torch.device], Any] = {}
 
     def has(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the pipeline is loaded already."""
         return _key(recipe, placement) in self._loaded
 
-    def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
-        """Return the pipeline for a recipe, loading it if need be; `watch` may stop that.
+    def get(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> LoadedModel:
+        """Return the pipeline for a recipe; load it if it is not loaded, or its files have changed.
 
-        Raises ModelError if the model is missing, damaged or has other weights; DeviceError.
+        Raises ModelError if the model is missing or damaged, or has other weights than the recipe
+        names; DeviceError; and what `watch` raises, which stops the loading.
         """
         key = _key(recipe, placement)
         if key in self._loaded and states(self._loaded[key].paths) != self._loaded[key].states:
@@ -115,9 +143,9 @@ class PipelineCache:
 
     @contextmanager
     def tiny_decoder(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Decode with a tiny decoder in the block, as live pictures are; it takes a few MB.
+        """Decode with a tiny decoder of a few MB in the block, which live pictures use.
 
-        Raises `model_not_downloaded` or `model_damaged`.
+        `name` is its Hub id. Raises `model_not_downloaded` or `model_damaged`.
         """
         key = name, pipeline.vae.dtype, device
         if key not in self._tiny_decoders:
@@ -155,7 +183,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
     return (recipe.model, recipe.dtype, device, loras, *parts, *layout)
 
 
-def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
+def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> LoadedModel:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
     loras = tuple(LORAS.recorded(lora) for lora in recipe.loras)
@@ -163,8 +191,8 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
     before = states(paths)
     pipeline = read_pipeline(files, recipe, loras, watch)
     preview = make_preview(pipeline, files, now=placement.previews)
-    place(pipeline, device, placement)
-    return Loaded(
+    move_to_device(pipeline, device, placement)
+    return LoadedModel(
         pipeline=pipeline,
         files=files,
         device=device,
@@ -176,19 +204,18 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
 
 
 class TextCache:
-    """Rows of text encoders' outputs, up to 64 MB; the least recently used go first.
+    """Rows of text encoders' outputs, up to 64 MB.
 
-    At a fixed width a row of a text encoder's batch depends on its own words alone (the lock), so
-    rows are cached one by one. A batch with one unknown row is encoded whole.
+    Because of the lock, a row of a text encoder's batch depends on its own prompt alone, at a fixed
+    batch width. So rows are cached one by one, but a batch with one unknown row is encoded whole.
     """
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[_Key, _Row] = OrderedDict()
-        self._num_bytes = 0
+        self._rows = SizedCache[_Row](_KEPT_TEXT_BYTES)
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's text encoders look in the cache first."""
+        """Use the cache in the block; `context` names all that outputs depend on besides inputs."""
         with ExitStack() as stack:
             for name in _ENCODERS:
                 encoder = getattr(pipeline, name, None)
@@ -199,23 +226,19 @@ class TextCache:
 
     def _recall(self, forward: Callable[..., Any], context: str, *args: Any, **kwargs: Any) -> Any:
         keys = _row_keys(context, args, kwargs)
-        if keys and all(key in self._rows for key in keys):
-            for key in keys:
-                self._rows.move_to_end(key)
-            rows, forms = zip(*(self._rows[key] for key in keys), strict=True)
+        known = [row for row in map(self._rows.get, keys) if row is not None]
+        if keys and len(known) == len(keys):
+            rows, specs = zip(*known, strict=True)
             columns = zip(*rows, strict=True)
             parts = [None if part[0] is None else torch.stack(part) for part in columns]
-            return tree_unflatten(parts, forms[0])
+            return tree_unflatten(parts, specs[0])
         output = forward(*args, **kwargs)
-        parts, form = tree_flatten(output, is_leaf=lambda each: not isinstance(each, dict | tuple))
+        parts, spec = tree_flatten(output, is_leaf=lambda each: not isinstance(each, dict | tuple))
         if all(_has_rows(part, len(keys)) for part in parts):
-            for number, key in enumerate(keys):
-                if key not in self._rows:
-                    row = [None if part is None else part[number].clone() for part in parts]
-                    self._rows[key] = row, form
-                    self._num_bytes += _num_bytes(row)
-        while self._num_bytes > _KEPT_TEXT_BYTES:
-            self._num_bytes -= _num_bytes(self._rows.popitem(last=False)[1][0])
+            for index, key in enumerate(keys):
+                row = [None if part is None else part[index].clone() for part in parts]
+                num_bytes = sum(part.nbytes for part in row if part is not None)
+                self._rows.put(key, (row, spec), num_bytes)
         return output
 
 
@@ -223,12 +246,8 @@ def _has_rows(part: Any, width: int) -> bool:
     return part is None or (isinstance(part, torch.Tensor) and part.shape[:1] == (width,))
 
 
-def _num_bytes(row: Sequence[torch.Tensor | None]) -> int:
-    return sum(part.nbytes for part in row if part is not None)
-
-
 def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_Key]:
-    """Return one key for each row of the batch; none when the input has no rows of token ids."""
+    """Return one key for each row of the batch; none if the input is no batch of token ids."""
     named: list[tuple[object, Any]] = [*enumerate(args), *kwargs.items()]
     ids = next((value for _, value in named if isinstance(value, torch.Tensor)), None)
     if ids is None or ids.ndim != 2 or ids.is_floating_point():
@@ -248,12 +267,13 @@ def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     return [key(row) for row in range(width)]
 
 
-class PairedDecoding:
-    """Decoding two by two, for each kind of batch in which it gave equal bits.
+class PairDecoder:
+    """Decodes latents in pairs, for each kind of batch for which this gave the same bits.
 
-    The VAE's kernels compute pictures one after another, so two at a time are as quick and take
-    less memory; but some choose another order of sums for another number of pictures. So the first
-    batch of each kind is decoded both ways and compared; the result is kept in the cache folder.
+    The VAE's kernels compute the pictures of a batch one after another, so decoding two at a time
+    is as quick and takes less memory. But some kernels add in another order for another number of
+    pictures. So the first batch of each kind (model, environment, shape) is decoded both as a whole
+    and in pairs, and whether the results were equal is remembered in the cache folder.
     """
 
     @cached_property
@@ -262,7 +282,7 @@ class PairedDecoding:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Decode two by two in the block, where this gives equal bits."""
+        """Decode in pairs in the block, where that gives the same bits for this `context`."""
         vae = getattr(pipeline, "vae", None)
         if vae is None:
             yield
@@ -273,7 +293,7 @@ class PairedDecoding:
             can_be_split = latents.is_cpu and len(latents) > 2 and len(latents) % 2 == 0
             if not can_be_split or kwargs.get("return_dict", True):
                 return original(latents, *args, **kwargs)
-            return (self._decode(latents, lambda some: original(some, *args, **kwargs), context),)
+            return (self._decode(latents, lambda part: original(part, *args, **kwargs), context),)
 
         with replaced(vae, "decode", decode):
             yield

@@ -1,7 +1,7 @@
-"""DeferredBackend: paints on this machine, and imports torch when there is work to do.
+"""DeferredBackend: paints on this machine, and imports torch only when it is first needed.
 
-`card` needs no torch, so requests are checked at once, on any thread; the import happens on the
-engine's own thread.
+`card` needs no torch, so requests can be checked immediately and on any thread. The other methods
+import torch, on the engine's own thread.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DeferredBackend:
         return self._painter.paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test the lock for recipes like this one; an enlarged picture has no neighbours."""
+        """Test the lock for recipes like this one; None for an enlarged picture, painted alone."""
         return self._painter.probe(recipe, placement, watch) if recipe.upscaler is None else None
 
     def close(self) -> None:
@@ -65,18 +65,19 @@ class DeferredBackend:
 
 
 class InstalledBackend(DeferredBackend):
-    """For public pages: models are names, as paths would reveal what is on the disk."""
+    """For public pages: models are given by name, as paths would reveal what is on the disk."""
 
-    def __init__(self, own: str = BUNDLED) -> None:
-        self._own = own
+    def __init__(self, default_model: str = BUNDLED) -> None:
+        self._default_model = default_model
 
     def card(self, model: str | None) -> ModelCard:
         """Find an installed model by its name and say what it can do."""
-        if model is None or model == self._own:
-            return super().card(self._own)
-        own = registry.find(self._own).id  # `_own` may be a folder: recipes have a name.
+        if model is None or model == self._default_model:
+            return super().card(self._default_model)
+        # The default model may have been given as a folder; recipes name it by its id.
+        default_id = registry.find(self._default_model).id
         offered = {each.id for each in registry.installed() if is_offered(each.id)}
-        if model.partition("@")[0] not in offered | {own}:
-            choices = ", ".join(sorted(offered) or [self._own])
+        if model.partition("@")[0] not in offered | {default_id}:
+            choices = ", ".join(sorted(offered) or [self._default_model])
             raise ModelError("model_not_offered", value=model[:80], choices=choices)
         return super().card(model)

@@ -1,6 +1,7 @@
-"""DiffusersBackend: paint one locked batch of exactly W cells, or enlarge a picture.
+"""DiffusersBackend: paint one batch of exactly `lock_width` pictures, or enlarge a picture.
 
-A neighbour's words and noise cannot reach a picture: only the width of the batch, always W, can.
+The lock: the bits of a picture depend on the width of its batch, which is always the same, but not
+on its neighbours' prompts and noise.
 """
 
 import gc
@@ -17,22 +18,15 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.variations import FREE
-from seedgrid.diffusion.backend import (
-    LoadWatch,
-    Outcome,
-    Placement,
-    PreviewMaker,
-    Unwatched,
-    Watch,
-)
-from seedgrid.diffusion.caches import Loaded, PairedDecoding, PipelineCache, TextCache
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, PreviewMaker, Unwatched, Watch
+from seedgrid.diffusion.caches import LoadedModel, PairDecoder, PipelineCache, SizedCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport
 from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
-from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
+from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, in_one_call, paint_batch
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.steering import SteeringPlan, Trajectory, max_bytes, missing_parents
 from seedgrid.diffusion.upscaling import Enlarger
-from seedgrid.diffusion.way import Guide, Way, WayMemory, max_bytes, missing_parents
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import check_portable
@@ -43,13 +37,14 @@ Result = TypeVar("Result")
 
 
 class DiffusersBackend:
-    """Paints with diffusers, and enlarges recipes with an upscaler; see `Backend`."""
+    """Paints with diffusers; for recipes with an upscaler it enlarges a picture. See `Backend`."""
 
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
-        self._decoding = PairedDecoding()
-        self._ways = WayMemory()
+        self._decoding = PairDecoder()
+        # By recipe and passport; children of these pictures follow them (steering.py)
+        self._trajectories = SizedCache[Trajectory](max_bytes())
         self._enlarger = Enlarger()
 
     def card(self, model: str | None) -> ModelCard:
@@ -73,7 +68,7 @@ class DiffusersBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        """Compute up to `lock_width` recipes of one `batch_key` in a batch of that width."""
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
@@ -85,8 +80,8 @@ class DiffusersBackend:
         return tuple(outcome for outcome, _ in painted)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        """Test the lock for recipes like this one; remembered by passport."""
-        recipe = recipe.model_copy(update=FREE)  # Parents are painted in other batches.
+        """Test the lock for recipes like this one; the report is kept in the cache folder."""
+        recipe = recipe.model_copy(update=FREE)  # Without a parent, which has a batch of its own
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -102,12 +97,12 @@ class DiffusersBackend:
         self._pipelines.clear()
         self._enlarger.clear()
         self._text_cache = TextCache()
-        self._ways = WayMemory()
+        self._trajectories = SizedCache[Trajectory](max_bytes())
         gc.collect()
         empty_cache()
 
     def load(self, recipe: Recipe, placement: Placement) -> Any:
-        """Return the diffusers pipeline that paints a recipe; changing it changes pictures."""
+        """Return the loaded diffusers pipeline itself; changing it changes later pictures."""
         with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
@@ -128,69 +123,76 @@ class DiffusersBackend:
         placement: Placement,
         watch: Watch,
         *,
-        is_followed: bool = False,
+        are_parents: bool = False,
         halt_steps: int = 0,
-    ) -> tuple[tuple[Outcome, Way], ...]:
-        """Paint missing parents, then a batch, and keep its ways, all if children follow them."""
+    ) -> tuple[tuple[Outcome, Trajectory], ...]:
+        """Paint parents that are not kept, then a batch, and keep its trajectories.
+
+        All of a batch of parents is recorded, however much memory it takes.
+        """
         first = recipes[0]
-        ways, part = self._parents_ways(recipes, placement, watch)
-        limit = math.inf if is_followed else max_bytes()
-        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=limit)
+        parents, part = self._parent_trajectories(recipes, placement, watch)
+        limit = math.inf if are_parents else max_bytes()
+        plan = SteeringPlan(parents=parents, halt_steps=halt_steps, max_bytes=limit)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = _passport(first, loaded, placement)
             part.noise(lambda: loaded.preview.of_noise(recipes))
             contexts = self._contexts(first, passport, loaded.device, placement.decoder)
-            painted = paint_batch(recipes, loaded, part, contexts, guide)
-        for recipe, (outcome, way) in zip(recipes, painted, strict=True):
+            painted = paint_batch(recipes, loaded, part, contexts, plan)
+        for recipe, (outcome, trajectory) in zip(recipes, painted, strict=True):
             if not isinstance(outcome, RunError) and not placement.decoder:
-                way.pixels = outcome
-            if way.outputs and (halt_steps or way.pixels is not None):
-                self._ways.keep(recipe.id + passport.digest, way)
+                trajectory.pixels = outcome
+            if trajectory.inputs and (halt_steps or trajectory.pixels is not None):
+                key = recipe.id + passport.digest
+                self._trajectories.put(key, trajectory, trajectory.num_bytes)
         return painted
 
-    def _parents_ways(
+    def _parent_trajectories(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[dict[str, Way], Watch]:
-        """Return the ways of recipes' parents, painting missing ones, and a watch for the batch."""
+    ) -> tuple[dict[str, Trajectory], Watch]:
+        """Return the trajectories of recipes' parents, by id; paint them if they are not kept.
+
+        Also returns a watch for the batch, which counts the steps of parents, too.
+        """
         if not any(recipe.parent for recipe in recipes):
             return {}, watch
 
-        def find(parent: Recipe) -> Way | None:
-            return self._ways.get(parent.id + self._prepare(parent, placement).digest)
+        def find(parent: Recipe) -> Trajectory | None:
+            return self._trajectories.get(parent.id + self._prepare(parent, placement).digest)
 
         with computing(recipes[0], placement):
             config = self._pipelines.get(recipes[0], placement).scheduler_config
             order = make_scheduler(recipes[0].scheduler, config).order
-        ways, batches = missing_parents(recipes, find, order)
+        trajectories, batches = missing_parents(recipes, find, order)
         steps = recipes[0].num_inference_steps * order
         done = 0
-        for place, (parents, halt_steps) in enumerate(batches):
-            later = steps * (len(batches) - place)
+        for index, (parents, halt_steps) in enumerate(batches):
+            later = steps * (len(batches) - index)
             part = _PartWatch(watch, done, later_steps=later, halt=halt_steps * order)
-            painted = self._paint(parents, placement, part, is_followed=True, halt_steps=halt_steps)
+            painted = self._paint(parents, placement, part, are_parents=True, halt_steps=halt_steps)
             done = part.end
-            for parent, (outcome, way) in zip(parents, painted, strict=True):
+            for parent, (outcome, trajectory) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
-                ways[parent.id] = way
-        return ways, _PartWatch(watch, done)
+                trajectories[parent.id] = trajectory
+        return trajectories, _PartWatch(watch, done)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
-        """Do some work; if memory is full, free it and try once more, then raise `memory_full`."""
+        """Do some work; if memory is full, free all models and try again, then `memory_full`."""
         for is_last in (False, True):
             try:
                 return work()
             except Exception as error:
                 if not is_memory_error(error):
                     raise
-            # Only after the `except` block are the exception and its traceback's tensors gone
+            # Not in the `except` block: until its end the exception's traceback holds tensors
             # (https://github.com/pytorch/pytorch/issues/18853).
             self.close()
             if not is_last:
-                logger.warning("memory is full: all models are dropped, and it is tried once more")
+                logger.warning("memory is full: all models are freed, and the work is tried again")
                 watch.freed()
         sizes = {"width": recipe.width, "height": recipe.height, "lock_width": recipe.lock_width}
         raise RunError("memory_full", **sizes, device=str(pick_device(placement.device)))
@@ -199,11 +201,11 @@ class DiffusersBackend:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            # Without caches: the probe needs every row computed.
+            # Without the caches, so that every row is really computed
             def compute(
-                recipes: Sequence[Recipe], own: int, watching: CallContext
+                recipes: Sequence[Recipe], tested_slot: int, watching: CallContext
             ) -> list[torch.Tensor]:
-                batch = sharing_a_call(recipes, loaded, own)
+                batch = in_one_call(recipes, loaded, tested_slot)
                 output = call_pipeline(batch, loaded, watch, [watching])
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
@@ -212,12 +214,12 @@ class DiffusersBackend:
     def _contexts(
         self, recipe: Recipe, passport: Passport, device: torch.device, decoder: str
     ) -> list[CallContext]:
-        """Return what the call runs in: a tiny decoder if any, and caches for the same bits."""
-        if recipe.is_portable:  # The caches were compared with torch's own arithmetic only.
+        """Return the contexts of the call: a tiny decoder if any, and caches that change no bit."""
+        if recipe.is_portable:  # The caches were tested with torch's own arithmetic only.
             return []
         loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
-        parts = (recipe.model.weights_sha256, recipe.dtype, loras, passport.digest, decoder)
-        context = "|".join(map(str, parts))
+        model = (recipe.model.weights_sha256, recipe.dtype, loras, passport.digest, decoder)
+        context = "|".join(map(str, model))
         tiny = partial(self._pipelines.tiny_decoder, name=decoder, device=device)
         return [
             *([tiny] if decoder else []),
@@ -226,16 +228,16 @@ class DiffusersBackend:
         ]
 
 
-def _passport(recipe: Recipe, loaded: Loaded, placement: Placement) -> Passport:
+def _passport(recipe: Recipe, loaded: LoadedModel, placement: Placement) -> Passport:
     libraries = ("peft" if recipe.loras else "", quantiser_of(recipe, loaded.files))
     return current_passport(loaded.device, placement, filter(None, libraries))
 
 
 class _PartWatch:
-    """Reports to `watch` the progress of one of several batches painted one after another.
+    """Reports to `watch` the progress of one of several batches, counting the steps of all.
 
-    `steps_before` are done before this batch, `later_steps` come after it; it is halted at step
-    `halt` (0 paints all).
+    `steps_before` were run before this batch, `later_steps` follow it; it is halted at step `halt`
+    (0 paints all).
     """
 
     def __init__(
@@ -250,7 +252,7 @@ class _PartWatch:
 
     @property
     def end(self) -> int:
-        """How many steps are done after this batch; the step that halts it is not reported."""
+        """The number of steps done after this batch; the step that halts it was not reported."""
         return self._steps_before + (self._halt or self._last)
 
     @property
@@ -259,12 +261,12 @@ class _PartWatch:
         return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Report the noise, only of the last batch."""
+        """Report the noise, if this is the last batch."""
         if not self._later_steps:
             self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Report a step, with previews only of the last batch."""
+        """Report a step, with previews only if this is the last batch."""
         self._last = number
         all_steps = self._steps_before + (self._halt or total) + self._later_steps
         shown: PreviewMaker = (lambda: ()) if self._later_steps else previews

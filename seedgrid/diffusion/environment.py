@@ -1,8 +1,9 @@
-"""The environment of a computation: how it is set, and the passport that describes it.
+"""torch's global settings during a computation, and the passport that describes them.
 
-The determinism level `off` touches nothing. `seeded` turns off what may change from run to run or
-rounds more coarsely: cuDNN's autotuning and TensorFloat-32. `strict` also demands deterministic
-algorithms and cuBLAS's deterministic workspace; an operation without a deterministic form fails.
+A recipe's determinism level `off` changes no setting. `seeded` turns off cuDNN's autotuning, which
+may choose other kernels from run to run, and TensorFloat-32, which rounds more coarsely. `strict`
+also sets torch's deterministic algorithms, and cuBLAS's deterministic workspace; an operation
+without a deterministic algorithm then raises an error.
 """
 
 import os
@@ -23,22 +24,17 @@ from seedgrid.core.recipe import Determinism, Passport, Recipe
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, even_threads
 from seedgrid.diffusion.process import limits_in_force, processor_name
 
-_LIMITS_AT_START: Final = limits_in_force(os.environ)  # Libraries read them once, at their start.
+_LIMITS_AT_START: Final = limits_in_force(os.environ)  # Libraries read them only at their start
 
 CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUE: Final = ":16:8"
 _DETERMINISTIC_CUBLAS: Final = (":16:8", ":4096:8")
 _PRECISIONS: Final = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
 _SWITCH_VALUES: Final[dict[str, Any]] = {  # By their texts in passports
-    "true": True,
-    "false": False,
-    "0": 0,
-    "1": 1,
-    "2": 2,
-    **{name: name for name in _PRECISIONS},
+    str(value).lower(): value for value in (True, False, 0, 1, 2, *_PRECISIONS)
 }
 _SEEDED: Final[dict[str, Any]] = {
-    # A recipe names the number format; a script around us may have turned autocast on.
+    # The recipe decides the number format, but a calling script may have turned autocast on.
     "autocast_cpu": False,
     "autocast_cuda": False,
     "cudnn_benchmark": False,
@@ -64,12 +60,12 @@ _KERNELS: Final = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
 
-_Switch = tuple[Callable[[], Any], Callable[[Any], Any]]  # How to read and set a switch of torch
+_Switch = tuple[Callable[[], Any], Callable[[Any], Any]]  # Reads and sets a global setting of torch
 
 
 @contextmanager
 def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
-    """Compute in the block with the recipe's and placement's switches, attention and threads.
+    """Set switches, attention kernel and threads for a recipe and a placement in the block.
 
     Raises `attention_unknown`, or as `determinism`.
     """
@@ -78,7 +74,7 @@ def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
         raise InputError("attention_unknown", field="attention", value=attention, choices=choices)
     threads = torch.get_num_threads()
     with (
-        _held(_values_of(dict(placement.switches))),
+        _switched(_values_of(dict(placement.switches))),
         determinism("off" if recipe.is_portable else recipe.determinism),
         sdpa_kernel(_KERNELS[attention]) if attention in _KERNELS else nullcontext(),
     ):
@@ -91,19 +87,19 @@ def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
 
 @contextmanager
 def determinism(level: Determinism) -> Iterator[None]:
-    """Hold torch's switches at a level in the block; afterwards each is what it was before.
+    """Set torch's switches to a level in the block; afterwards each is what it was before.
 
-    Raises `cublas_too_late`: `strict`, but CUDA was started without its workspace setting.
+    Raises `cublas_too_late` for `strict` if CUDA was started without cuBLAS's workspace setting.
     """
     if level == "strict":
         _prepare_cublas()
-    with _held(_LEVELS[level]):
+    with _switched(_LEVELS[level]):
         yield
 
 
 @contextmanager
-def _held(values: Mapping[str, Any]) -> Iterator[None]:
-    """Set switches by their names, and put them back; None leaves one as it is."""
+def _switched(values: Mapping[str, Any]) -> Iterator[None]:
+    """Set switches by their names in the block, then restore them; None leaves one as it is."""
     switches = {name: switch for name, switch in _switches().items() if name in values}
     before = {name: read() for name, (read, _) in switches.items()}
     try:
@@ -118,14 +114,14 @@ def _held(values: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _values_of(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return switches' values from their texts in a passport; None for a value of another type."""
-    now = {name: read() for name, (read, _) in _switches().items() if name in texts}
-    values = {name: _SWITCH_VALUES.get(texts[name]) for name in now}
-    return {name: values[name] if type(values[name]) is type(now[name]) else None for name in now}
+    """Return switches' values from their texts in a passport; None if the type is not its own."""
+    current = {name: read() for name, (read, _) in _switches().items() if name in texts}
+    values = {name: _SWITCH_VALUES.get(texts[name]) for name in current}
+    return {name: v if type(v) is type(current[name]) else None for name, v in values.items()}
 
 
 def in_force() -> dict[str, str]:
-    """Return every switch as it is now; with CUDA, also what cuBLAS was started with."""
+    """Return the current text of every switch, and with CUDA cuBLAS's workspace setting."""
     states = {name: str(read()).lower() for name, (read, _) in _switches().items()}
     if torch.cuda.is_available():
         states["cublas_workspace"] = os.environ.get(CUBLAS_VARIABLE, "not set")
@@ -133,7 +129,7 @@ def in_force() -> dict[str, str]:
 
 
 def _prepare_cublas() -> None:
-    """Set cuBLAS's workspace for good, if it is not too late: it is read once, when CUDA starts."""
+    """Set cuBLAS's workspace for this process; raise if CUDA, which reads it at its start, runs."""
     if not torch.cuda.is_available() or os.environ.get(CUBLAS_VARIABLE) in _DETERMINISTIC_CUBLAS:
         return
     if torch.cuda.is_initialized():
@@ -142,10 +138,10 @@ def _prepare_cublas() -> None:
 
 
 def _switches() -> dict[str, _Switch]:
-    """Return how to read and set each switch, by name.
+    """Return how to read and set each switch, by name, in the order in which they must be set.
 
-    Precisions have two names since torch 2.9. Setting an older one sets the newer (`newer`), too,
-    so the older come first; reading an older one raises while the two contradict each other.
+    Since torch 2.9 precisions have an older and a newer switch (`newer`). Setting the older one
+    also sets the newer, so the older come first. Reading it raises while the two contradict.
     """
     backends: Any = torch.backends
     read_tf32, write_tf32 = _attribute(backends.cudnn, "allow_tf32")
@@ -189,7 +185,7 @@ def _autocast(device: str) -> _Switch:
 
 
 def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a deprecated function of torch silent; it returns None where it would raise."""
+    """Return a deprecated function of torch without its warnings; None replaces RuntimeErrors."""
 
     def quiet(*values: Any) -> Any:
         with warnings.catch_warnings():
@@ -205,9 +201,9 @@ def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
 def current_passport(
     device: torch.device, placement: Placement, libraries: Iterable[str] = ()
 ) -> Passport:
-    """Describe the computation that would run now, inside `computing`: all that changes bits.
+    """Return the passport of what is computed now, inside `computing`: all that may change bits.
 
-    `libraries` are those used beside torch, diffusers and transformers.
+    `libraries` are the other libraries whose versions it records.
     """
     switches = in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
@@ -236,11 +232,11 @@ def current_passport(
     return passport.model_copy(update={name: _version_of(name) for name in libraries})
 
 
-_version_of = cache(version)  # Reading it takes milliseconds each time.
+_version_of = cache(version)  # Without the cache each call reads files, for milliseconds
 
 
 def _name_and_driver(device: torch.device) -> tuple[str, str]:
-    """Return a device's name, and its own libraries: CUDA and cuDNN, or the CPU's oneDNN."""
+    """Return a device's name, and the versions of the libraries that compute on it."""
     match device.type:
         case "cuda":
             driver = f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"
@@ -254,7 +250,7 @@ def _name_and_driver(device: torch.device) -> tuple[str, str]:
 
 
 def _attention(placement: Placement) -> str:
-    """Return the attention of a placement, and which of torch's kernels it may use."""
+    """Return a placement's attention, followed by the kernels that torch may choose from."""
     cuda = torch.backends.cuda
     kernels = {
         "flash": cuda.flash_sdp_enabled(),

@@ -1,4 +1,4 @@
-"""Helpers around other libraries' code: translate errors, replace attributes, silence notices."""
+"""Helpers around other libraries' code: translate errors, replace attributes, turn off messages."""
 
 import logging
 import traceback
@@ -11,7 +11,7 @@ from seedgrid.core.errors import SeedGridError, is_memory_error
 logger = logging.getLogger(__name__)
 
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "torch"})
-_REFUSALS: Final = (  # The libraries do not document what they raise
+_TRANSLATED: Final = (  # Error classes; the libraries do not document which ones they raise
     OSError,
     RuntimeError,
     ValueError,
@@ -24,22 +24,22 @@ _REFUSALS: Final = (  # The libraries do not document what they raise
 
 @contextmanager
 def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iterator[None]:
-    """Translate what a library raises in the block, and log its traceback.
+    """Translate errors that `_LIBRARIES` raise in the block, and log their tracebacks.
 
-    `translate` is given the error and its first line, 300 characters at most. Memory errors and
-    errors of our own code are not translated.
+    `translate` is given the error and the first line of its message, at most 300 characters, and
+    returns the error to raise. Memory errors and errors of our own code are not translated.
     """
     try:
         yield
-    except _REFUSALS as error:
+    except _TRANSLATED as error:
         if is_memory_error(error) or not _is_foreign(error):
             raise
-        logger.warning("a library refused", exc_info=error)
+        logger.warning("a library raised an error", exc_info=error)
         raise translate(error, str(error).strip().split("\n")[0][:300]) from error
 
 
 def _is_foreign(error: Exception) -> bool:
-    """Tell whether the innermost frame of SeedGrid or `_LIBRARIES` is a library's."""
+    """Tell whether one of `_LIBRARIES` raised an error, or code called by it, and not SeedGrid."""
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package == "seedgrid" or package in _LIBRARIES:
@@ -49,7 +49,7 @@ def _is_foreign(error: Exception) -> bool:
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute in the block; afterwards it is again the object's own or its class's."""
+    """Replace an object's attribute in the block; afterwards the object is as before."""
     is_own = name in vars(owner)
     before = getattr(owner, name)
     setattr(owner, name, value)
@@ -64,7 +64,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def quiet_diffusers() -> Iterator[None]:
-    """Keep diffusers' and transformers' progress bars and notices from the terminal."""
+    """Turn off the progress bars and warnings of diffusers and transformers in the block."""
     import diffusers.utils.logging as diffusers_logging
     import transformers.utils.logging as transformers_logging
 

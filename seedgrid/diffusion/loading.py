@@ -1,8 +1,9 @@
-"""Read a diffusers pipeline from files, with its LoRAs, and place it on its device.
+"""Load a diffusers pipeline with its LoRAs from files, and move it to its device.
 
-Weights are safetensors, files are local, and no code comes with a model. With SDNQ, weights are
-kept in 8 bits and turned back into the format of the computation where they are used, so rows of a
-batch share nothing. Weights stored by SDNQ, torchao, bitsandbytes or as GGUF are read as they are.
+Only local files in the safetensors or GGUF format are read, and no code from a model is run. For
+`int8-…` recipes SDNQ quantises the weights to 8 bits, and dequantises them where they are used;
+activations are not quantised, so rows of a batch share nothing. Weights that were stored quantised
+(by SDNQ, torchao or bitsandbytes, or as GGUF) are used as they are.
 """
 
 import logging
@@ -26,13 +27,13 @@ from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replac
 from seedgrid.models.families import Family
 from seedgrid.models.files import GGUF, ModelFiles
 
-_ADAPTER: Final = "lora_{}"  # LoRAs' names in peft, which does not accept all names of files
+_ADAPTER: Final = "lora_{}"  # LoRAs' names in peft, which does not accept every file name
 _QUANTISED_PARTS: Final = re.compile(r"(?:transformer|unet|text_encoder)(?:_\d)?")
-_HARMLESS: Final = "safe to ignore"  # In diffusers' warning of parts without layers in a LoRA
+_HARMLESS: Final = "safe to ignore"  # In diffusers' warning that a LoRA has no layers for a part
 
 
 def available_devices() -> tuple[str, ...]:
-    """Return this machine's devices in order of preference, for example `("cuda:0", "cpu")`."""
+    """Return the names of this machine's devices, the preferred first: `("cuda:0", "cpu")`."""
     names = (f"{kind}:{index}" for kind in DEVICE_KINDS for index in range(_count(kind)))
     return tuple({"mps:0": "mps", "cpu:0": "cpu"}.get(name, name) for name in names)
 
@@ -51,8 +52,8 @@ def torch_dtype(dtype: DType) -> torch.dtype:
     return cast("torch.dtype", getattr(torch, dtype.removeprefix("int8-")))
 
 
-def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
-    """Move a pipeline to its device, laid out and offloaded; raise `offload_needs_gpu`."""
+def move_to_device(pipeline: Any, device: torch.device, placement: Placement) -> None:
+    """Move a pipeline to a device, with a placement's memory options; raise `offload_needs_gpu`."""
     vae = getattr(pipeline, "vae", None)
     if placement.channels_last:
         for part in (getattr(pipeline, "unet", None), vae):
@@ -78,7 +79,7 @@ def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
 
 
 def empty_cache() -> None:
-    """Return memory that torch keeps for later to the device."""
+    """Return memory that torch holds in reserve to the devices."""
     for kind in ("cuda", "xpu", "mps"):
         if _count(kind):
             getattr(torch, kind).empty_cache()
@@ -95,12 +96,12 @@ def _count(kind: str) -> int:
 def read_pipeline(
     files: ModelFiles, recipe: Recipe, loras: Sequence[Path], watch: LoadWatch | None
 ) -> Any:
-    """Read a recipe's pipeline and its LoRAs from files, on the CPU; call `watch` before each part.
+    """Load a recipe's pipeline and its LoRAs to the CPU; call `watch` before each part is loaded.
 
-    Raise `model_damaged`; `dtype_library`; `dtype_int8`: weights are stored in fewer bits already,
-    in a single file, or used with LoRAs; `lora_family`: this kind of model takes none;
-    `lora_misfit`: it does not fit; `lora_partly`: diffusers would leave out a part; `lora_peft`:
-    peft is missing; `library_import`.
+    Raises `model_damaged`; `library_import`: the pipeline cannot be imported; `dtype_library`: SDNQ
+    is missing; `dtype_int8`: the model is quantised already, is a single file, or is used with
+    LoRAs; `lora_family`: such models take none; `lora_misfit`: a LoRA is for another kind of model;
+    `lora_partly`: diffusers would leave out a part of it; `lora_peft`: peft is missing.
     """
     pipeline_class = _pipeline_class(files.family)
     model = recipe.model.id
@@ -117,14 +118,14 @@ def read_pipeline(
         else:
             options |= {"variant": files.variant, "use_safetensors": True}
             pipeline = pipeline_class.from_pretrained(files.folder, **options)
-    with quiet_diffusers():  # It warns of each part for which a LoRA has no layers.
+    with quiet_diffusers():
         _add_loras(pipeline, recipe, loras)
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
 
 def quantiser_of(recipe: Recipe, files: ModelFiles) -> str:
-    """Return which library keeps a recipe's weights in fewer bits; empty for none."""
+    """Return the library by which a recipe's weights are quantised; empty for none."""
     return "sdnq" if recipe.is_int8 else files.quantiser
 
 
@@ -136,12 +137,12 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
 
 
 def _pipeline_class(family: Family) -> Any:
-    """Import a family's class and all that it needs; a failure is not the model's fault."""
+    """Import a family's pipeline class; raise `library_import`, not an error of the model."""
 
-    def refusal(error: Exception, _: str) -> RunError:  # The innermost reason is in the last line.
+    def translate(error: Exception, _: str) -> RunError:  # The cause is in the last line.
         return RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
 
-    with foreign_errors(refusal), quiet_diffusers():
+    with foreign_errors(translate), quiet_diffusers():
         import diffusers
 
         return getattr(diffusers, family.pipeline)
@@ -149,7 +150,7 @@ def _pipeline_class(family: Family) -> Any:
 
 @contextmanager
 def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
-    """Call `watch`, which may stop the loading, before each part that diffusers loads."""
+    """In the block, call `watch` before each part that diffusers loads; its errors stop that."""
     from diffusers.loaders import single_file
     from diffusers.pipelines import pipeline_utils
 
@@ -160,19 +161,19 @@ def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
     owners = {"load_sub_model": pipeline_utils, "load_single_file_sub_model": single_file}
     with ExitStack() as stack:
         for name, owner in owners.items():
-            if load := getattr(owner, name, None):  # Private: another release may have none.
+            if load := getattr(owner, name, None):  # Private: another release may not have it.
                 stack.enter_context(replaced(owner, name, partial(watched, load)))
         yield
 
 
 def _quantised_parts(files: ModelFiles, recipe: Recipe) -> dict[str, Any]:
-    """Return the arguments by which diffusers keeps weights in fewer bits."""
+    """Return the arguments with which diffusers loads quantised weights, or quantises them."""
     if recipe.is_int8:
-        check_quantiser(recipe.dtype)  # A recipe may come from a machine that has it.
+        check_quantiser(recipe.dtype)  # The recipe may come from another machine.
         single_file = files.checkpoint.name if files.checkpoint else ""
-        names = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
-        if unfit := next(filter(None, names), ""):
-            raise InputError("dtype_int8", field="dtype", value=unfit)
+        obstacles = [files.quantiser, single_file, *(lora.id for lora in recipe.loras)]
+        if obstacle := next(filter(None, obstacles), ""):
+            raise InputError("dtype_int8", field="dtype", value=obstacle)
     if quantiser_of(recipe, files) == "sdnq":
         # The results of its compiled kernels differ from machine to machine.
         os.environ["SDNQ_USE_TORCH_COMPILE"] = "0"
@@ -222,10 +223,10 @@ def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
         misfit = InputError("lora_misfit", field="prompt", value=lora.id)
         with (
             foreign_errors(lambda *_, misfit=misfit: misfit),
-            _warnings_of_diffusers() as left_out,  # It only warns of parts that it leaves out.
+            _warnings_of_diffusers() as left_out,  # diffusers only warns if it leaves out a part.
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore")  # peft warns of each LoRA after the first.
+            warnings.simplefilter("ignore")  # peft warns of every LoRA after the first.
             pipeline.load_lora_weights(
                 str(path.parent),
                 weight_name=path.name,
@@ -243,20 +244,18 @@ def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
 @contextmanager
 def _warnings_of_diffusers() -> Iterator[list[str]]:
     """Collect diffusers' warnings in the block, except the harmless ones."""
-    logger = logging.getLogger("diffusers")
+    logger, level = logging.getLogger("diffusers"), logging.getLogger("diffusers").level
     texts: list[str] = []
 
-    class Collecting(logging.Handler):
+    class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage()
             if record.levelno >= logging.WARNING and _HARMLESS not in text:
                 texts.append(text)
 
-    before = logger.level, logger.handlers
     logger.setLevel(logging.WARNING)
-    logger.handlers = [Collecting()]
     try:
-        yield texts
+        with replaced(logger, "handlers", [Collector()]):
+            yield texts
     finally:
-        logger.setLevel(before[0])
-        logger.handlers = before[1]
+        logger.setLevel(level)

@@ -1,9 +1,10 @@
 """The only place where SeedGrid's randomness is made: one fresh CPU generator for each picture.
 
-Drawing changes a generator, so every call of a pipeline needs new ones. One generator for a whole
-batch, or `[g] * 4`, ties only the first picture to its seed; a list of separate ones ties each
-picture to its own, in every slot. With CPU generators diffusers draws on the CPU and moves the
-noise, so a seed means the same noise on every device; GPU generators are offered nowhere.
+Drawing changes a generator's state, so every call of a pipeline needs new ones. One generator for a
+whole batch, or `[g] * 4`, ties only the first picture to its seed; a list of separate generators
+ties each picture to its own seed, wherever it is in the batch. With CPU generators diffusers draws
+the noise on the CPU and moves it to the device, so a seed means the same noise on every device. GPU
+generators are not offered.
 
     >>> [generator.initial_seed() for generator in fresh_generators((7, 7))]
     [7, 7]
@@ -34,11 +35,11 @@ def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
 
 @contextmanager
 def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterator[None]:
-    """Mix other seeds' noise into the first noise, where the pipeline draws it.
+    """Mix the noise of other seeds into the initial noise, inside the pipeline's call.
 
-    The pipeline's own `prepare_latents` draws the other noise as well, so shape, scale and packing
-    are right, and later draws are those of the picture's seed. Raises `noise_mix_unsupported` if
-    this diffusers draws its noise another way; RunCancelled out of the pipeline's call.
+    The pipeline's own `prepare_latents` also draws the other seeds' noise, so its shape, scale and
+    packing fit. Later draws use the picture's own seed. Raises `noise_mix_unsupported` if this
+    pipeline does not draw its noise there. The pipeline's call raises RunCancelled when cancelled.
     """
     if not any(cell.noise_mix for cell in cells):
         yield
@@ -48,26 +49,27 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterato
         raise InputError("noise_mix_unsupported", field="noise_mix")
 
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
-        drawn = original(*args, **kwargs)
+        noise = original(*args, **kwargs)
         arguments = inspect.signature(original).bind(*args, **kwargs)
-        # The first share of every cell, then the second: None where a cell has no more
+        # The first share of each cell, then the second, and so on; None where a cell has fewer
         for shares in zip_longest(*(cell.noise_mix for cell in cells)):
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
             seeds = [share.seed if share else 0 for share in shares]
             arguments.arguments["generator"] = fresh_generators(seeds)
             other = original(*arguments.args, **arguments.kwargs)
-            drawn = _mix_rows(drawn, other, [share.weight if share else 0.0 for share in shares])
-        return drawn
+            noise = _mix_rows(noise, other, [share.weight if share else 0.0 for share in shares])
+        return noise
 
     with replaced(pipeline, "prepare_latents", prepare_latents):
         yield
 
 
 def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Tensor:
-    """Go from one noise to another along the great circle, which keeps its strength.
+    """Interpolate between two noise tensors of one shape along a great circle ("slerp").
 
-    `weight` is 0 for `start`, 1 for `end`, of equal shapes; both may be scaled or packed alike.
+    Unlike linear interpolation this keeps the standard deviation. `weight` is 0 for `start`, 1 for
+    `end`; both may be scaled or packed, in the same way.
 
     Source: Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
     """
@@ -80,11 +82,11 @@ def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Te
     return mixed.to(start.dtype)
 
 
-def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
-    """Mix each row of a batch by its own weight; Flux also returns position ids, left alone."""
-    if isinstance(drawn, tuple):
-        return (_mix_rows(drawn[0], other[0], weights), *drawn[1:])
-    mixed = torch.empty_like(drawn)  # The same memory layout, and so the same kernels.
+def _mix_rows(noise: Any, other: Any, weights: Sequence[float]) -> Any:
+    """Mix each row of a batch by its own weight; Flux also returns position ids, which are kept."""
+    if isinstance(noise, tuple):
+        return (_mix_rows(noise[0], other[0], weights), *noise[1:])
+    mixed = torch.empty_like(noise)  # The same memory layout, and so the same kernels
     for row, weight in enumerate(weights):
-        mixed[row] = mix_noise(drawn[row], other[row], weight) if weight else drawn[row]
+        mixed[row] = mix_noise(noise[row], other[row], weight) if weight else noise[row]
     return mixed

@@ -1,9 +1,9 @@
-"""Poisoned neighbours: all rows of a batch but the own picture's are replaced by bad values.
+"""Poisoned neighbours: all rows of a batch but those of the tested picture get bad values.
 
-A tensor of a batch of W cells has W rows, or 2 W with guidance, and row r belongs to cell r % W.
-Arithmetic that mixes rows, however little, carries NaN into the own ones. Code may skip NaN, so
-there are other neighbours, too: huge ones, ordinary ones (the own values in another order), and
-near ones (the own values, a little greater).
+A tensor of a batch of W pictures has W rows, or 2 W with guidance, and row r belongs to slot r % W.
+Arithmetic that mixes rows, however little, carries NaN into the tested picture's rows. Code may
+skip NaN, so there are other kinds of neighbours, too: huge ones, ordinary ones (the tested
+picture's values in another order), and near ones (its values, slightly increased).
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -19,32 +19,32 @@ from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.libraries import replaced
 
-Kind = Literal["nan", "huge", "ordinary", "near"]
+Kind = Literal["nan", "huge", "ordinary", "near"]  # What a neighbour's rows are replaced by
 Kinds = tuple[Kind, ...]
 WILD: Final[Kinds] = ("nan", "huge")
 MILD: Final[Kinds] = ("near", "ordinary")
 
 BETWEEN: Final = "between the parts"
-_NOT_ROWS: Final = ("_ids", "_mask")  # Ends of arguments' names: positions, masks
+_NOT_POISONED: Final = ("_ids", "_mask")  # Suffixes of arguments' names: positions and masks
 _HUGE_POWER: Final = 0.4  # Power of a format's largest number: sums of its squares are finite
 _NEAR_FACTOR: Final = 1.0625
 
 
 @dataclass(kw_only=True)
 class PoisonedGrid:
-    """Poisons the neighbours in one call of a pipeline, and passes the own rows to `see`, in order.
+    """Poisons the neighbours in one call of a pipeline, and reports the tested picture's rows.
 
-    `watch` may stop it before each call of a part.
+    Raises RunCancelled at the first call of a part of the pipeline after `watch.cancelled`.
     """
 
     watch: Watch
-    see: Callable[[str, list[torch.Tensor]], None]
-    width: int  # W, the number of cells
-    own: int  # The cell of the own picture, from 0
+    report: Callable[[str, list[torch.Tensor]], None]  # Given a part's name and the tested rows
+    width: int  # W, the number of pictures in the batch
+    tested_slot: int  # The position of the tested picture in the batch, from 0
     kinds: Kinds  # Of the neighbours, in turn
-    pace: int = 1  # After so many calls of a part each neighbour changes to the next kind
-    has_lists: bool  # Whether a list of tensors is a batch, too: one tensor a cell
-    _turns: dict[str, int] = field(default_factory=dict, init=False)  # Calls of each part, from 0
+    calls_per_kind: int = 1  # After so many calls of a part, each neighbour becomes the next kind
+    has_lists: bool  # Whether a batch may also be a list, with one tensor for each picture
+    _calls: dict[str, int] = field(default_factory=dict, init=False)  # Of each part, from 0
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
@@ -55,113 +55,119 @@ class PoisonedGrid:
                     self._watch_part(name, part, stack)
             yield
 
-    def own_rows(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the own rows (k, …) of a tensor (k W, …), a copy."""
-        return tensor[self.own :: self.width].clone()
+    def tested_rows(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy of the tested picture's rows (k, …) of a tensor (k W, …)."""
+        return tensor[self.tested_slot :: self.width].clone()
 
     def _watch_part(self, name: str, part: Any, stack: ExitStack) -> None:
         if name == "vae":
-            stack.enter_context(replaced(part, "decode", self._decoding(part.decode)))
+            stack.enter_context(replaced(part, "decode", self._poisoned_decode(part.decode)))
         elif "text_encoder" in name:
-            embeddings = part.get_input_embeddings()
-            stack.callback(embeddings.register_forward_hook(partial(self._read, name)).remove)
+            hook = partial(self._after_embedding, name)
+            stack.callback(part.get_input_embeddings().register_forward_hook(hook).remove)
         elif "image" not in name and "safety" not in name:
-            enter, leave = partial(self._enter, name), partial(self._leave, name)
-            hook = part.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
-            stack.callback(hook.remove)
-            stack.callback(part.register_forward_hook(leave, with_kwargs=True).remove)
+            before, after = (
+                partial(self._before_denoiser, name),
+                partial(self._after_denoiser, name),
+            )
+            handle = part.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
+            stack.callback(handle.remove)
+            stack.callback(part.register_forward_hook(after, with_kwargs=True).remove)
 
-    def _read(self, name: str, _module: Any, _args: Any, embeddings: Any) -> Any:
+    def _after_embedding(self, name: str, _module: Any, _args: Any, embeddings: Any) -> Any:
         """Poison the neighbours' token embeddings, in a text encoder's first layer."""
-        return self._poisoned(embeddings, self._turn(name))
+        return self._poisoned(embeddings, self._count_call(name))
 
-    def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
-        """Poison a denoiser's inputs, except positions and masks."""
-        sizes = self._sizes((args, kwargs))
-        if not sizes:
+    def _before_denoiser(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
+        """Report a denoiser's inputs, then poison them, except positions and masks."""
+        row_counts = self._row_counts((args, kwargs))
+        if not row_counts:
             return None
-        turn = self._turn(name)
-        self.see(BETWEEN, self._own_of((args, kwargs), sizes))
-        named = {
-            key: value if key.endswith(_NOT_ROWS) else self._poisoned(value, turn, sizes)
+        call = self._count_call(name)
+        self.report(BETWEEN, self._tested_rows_in((args, kwargs), row_counts))
+        poisoned_kwargs = {
+            key: value if key.endswith(_NOT_POISONED) else self._poisoned(value, call, row_counts)
             for key, value in kwargs.items()
         }
-        return self._poisoned(args, turn, sizes), named
+        return self._poisoned(args, call, row_counts), poisoned_kwargs
 
-    def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        """Pass on a denoiser's output, and its inputs, which it may have changed."""
-        sizes = self._sizes((args, kwargs))
-        if not sizes:
+    def _after_denoiser(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        """Report a denoiser's output, and its inputs, which it may have changed."""
+        row_counts = self._row_counts((args, kwargs))
+        if not row_counts:
             return None
-        self.see(f"denoiser ({name})", self._own_of((output, args, kwargs), sizes))
-        return self._poisoned(output, self._turns[name])
+        self.report(f"denoiser ({name})", self._tested_rows_in((output, args, kwargs), row_counts))
+        return self._poisoned(output, self._calls[name])
 
-    def _decoding(self, decode: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def _poisoned_decode(self, decode: Callable[..., Any]) -> Callable[..., Any]:
+        def poisoned_decode(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if not self._is_batch(latents):
                 return decode(latents, *args, **kwargs)
-            turn = self._turn("vae")
-            self.see(BETWEEN, [self.own_rows(latents)])
-            output = decode(self._poisoned(latents, turn), *args, **kwargs)
-            self.see("decoder", self._own_of(output, {len(latents)}))
+            call = self._count_call("vae")
+            self.report(BETWEEN, [self.tested_rows(latents)])
+            output = decode(self._poisoned(latents, call), *args, **kwargs)
+            self.report("decoder", self._tested_rows_in(output, {len(latents)}))
             # Without NaN, which a safety checker cannot turn into bytes
             kinds = tuple(kind for kind in self.kinds if kind != "nan")
-            return self._poisoned(output, turn, kinds=kinds)
+            return self._poisoned(output, call, kinds=kinds)
 
-        return watched
+        return poisoned_decode
 
     def _is_batch(self, tensor: torch.Tensor) -> bool:
-        """Tell whether a tensor has rows for all cells."""
+        """Tell whether a tensor has equally many rows for each picture of the batch."""
         return tensor.ndim > 0 and tensor.shape[0] > 0 and tensor.shape[0] % self.width == 0
 
-    def _sizes(self, arguments: Any) -> set[int]:
-        """Return how many rows the tensors of a call may have; empty if it is no batch's call."""
+    def _row_counts(self, arguments: Any) -> set[int]:
+        """Return the numbers of rows that tensors of a call for a batch may have; else nothing."""
         rows = self._tensors_in(arguments)[0]
         return {rows.shape[0], self.width} if self._is_batch(rows) else set()
 
-    def _own_of(self, value: Any, sizes: set[int]) -> list[torch.Tensor]:
-        """Return the own rows of a nested value's tensors of these sizes."""
+    def _tested_rows_in(self, value: Any, row_counts: set[int]) -> list[torch.Tensor]:
+        """Return the tested picture's rows of those tensors that have one of these row counts."""
         return [
-            self.own_rows(tensor)
+            self.tested_rows(tensor)
             for tensor in self._tensors_in(value)
-            if tensor.is_floating_point() and self._is_batch(tensor) and len(tensor) in sizes
+            if tensor.is_floating_point() and self._is_batch(tensor) and len(tensor) in row_counts
         ]
 
     def _poisoned(
-        self, value: Any, turn: int, sizes: Set[int] | None = None, kinds: Kinds = ()
+        self, value: Any, call: int, row_counts: Set[int] | None = None, kinds: Kinds = ()
     ) -> Any:
         """Return a nested value with poisoned neighbours, in the same memory layout.
 
-        Integers and one-dimensional tensors are only copied. `turn` counts the calls of a part; of
-        other `sizes` nothing is changed; `kinds` replace the own ones.
+        `call` is the number of this call of the part. Tensors with other `row_counts` are returned
+        as they are; those of whole numbers or one dimension are copied. `kinds` overrides the
+        grid's own.
         """
 
         def poison(tensor: torch.Tensor) -> torch.Tensor:
-            if not self._is_batch(tensor) or not (sizes is None or len(tensor) in sizes):
+            if not self._is_batch(tensor) or not (row_counts is None or len(tensor) in row_counts):
                 return tensor
             result = tensor.clone()
             if tensor.is_floating_point() and tensor.ndim > 1:
-                own, all_kinds = self.own_rows(tensor), kinds or self.kinds
+                tested, all_kinds = self.tested_rows(tensor), kinds or self.kinds
                 for distance in range(1, self.width):
-                    neighbour = (self.own - distance) % self.width
-                    kind = all_kinds[(distance - 1 + turn // self.pace) % len(all_kinds)]
-                    result[neighbour :: self.width] = _bad(own, kind)
+                    slot = (self.tested_slot - distance) % self.width
+                    kind = all_kinds[(distance - 1 + call // self.calls_per_kind) % len(all_kinds)]
+                    result[slot :: self.width] = _neighbour_rows(tested, kind)
             return result
 
         return self._mapped(value, poison)
 
-    def _turn(self, name: str) -> int:
-        """Count the calls of a part, and stop if the watch says so."""
+    def _count_call(self, name: str) -> int:
+        """Return the number of this call of a part, from 0; raise RunCancelled if cancelled."""
         if self.watch.cancelled:
             raise RunCancelled("run_cancelled")
-        self._turns[name] = self._turns.get(name, -1) + 1
-        return self._turns[name]
+        self._calls[name] = self._calls.get(name, -1) + 1
+        return self._calls[name]
 
     def _mapped(self, value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
-        """Return a nested value with its tensors, and its lists of cells if there are, changed."""
+        """Return a nested value with `change` applied to its tensors.
 
-        def is_cells(part: Any) -> bool:
-            """Tell whether a part is a list with a tensor for each cell, once or several times."""
+        With `has_lists` a list of one tensor for each picture is changed like one stacked tensor.
+        """
+
+        def is_batch_list(part: Any) -> bool:
             is_list = self.has_lists and isinstance(part, list) and len(part) % self.width == 0
             return is_list and bool(part) and all(isinstance(item, torch.Tensor) for item in part)
 
@@ -172,12 +178,12 @@ class PoisonedGrid:
                 return [row for rows in groups if rows is not None for row in rows.unbind(0)]
             return change(part) if isinstance(part, torch.Tensor) else part
 
-        return tree_map(changed, value, is_leaf=is_cells)
+        return tree_map(changed, value, is_leaf=is_batch_list)
 
-    def _stacked(self, cells: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return one tensor a cell as rows; the own one replaces neighbours of another shape."""
-        own = cells[self.own]
-        return torch.stack([each if each.shape == own.shape else own for each in cells])
+    def _stacked(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Stack one tensor for each picture; those of another shape become the tested picture's."""
+        tested = tensors[self.tested_slot]
+        return torch.stack([each if each.shape == tested.shape else tested for each in tensors])
 
     def _tensors_in(self, value: Any) -> list[torch.Tensor]:
         tensors: list[torch.Tensor] = []
@@ -185,14 +191,14 @@ class PoisonedGrid:
         return tensors
 
 
-def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
+def _neighbour_rows(tested: torch.Tensor, kind: Kind) -> torch.Tensor:
     match kind:
         case "nan":
-            return torch.full_like(own, torch.nan)
+            return torch.full_like(tested, torch.nan)
         case "huge":
-            largest: float = torch.finfo(own.dtype).max
-            return own.flip(-1).mul(-(largest**_HUGE_POWER))
+            largest: float = torch.finfo(tested.dtype).max
+            return tested.flip(-1).mul(-(largest**_HUGE_POWER))
         case "ordinary":
-            return own.roll(1, -1)
+            return tested.roll(1, -1)
         case "near":
-            return own.mul(_NEAR_FACTOR)
+            return tested.mul(_NEAR_FACTOR)

@@ -1,8 +1,8 @@
-"""Small pictures of latents while a batch is painted. They touch neither noise nor result.
+"""Small preview pictures while a batch is painted. They change neither the noise nor the result.
 
-A preview shows the clean picture that the denoiser expects, not the noisy latents. A linear map
-from latent pixels to pixels, fitted once for a loaded model, replaces the VAE, which would take as
-long as a step.
+A preview shows the clean picture that the denoiser predicts, not the noisy latents. Decoding with
+the VAE would take as long as a step, so previews use a linear map from latent pixels to pixels,
+which is fitted once for each loaded model.
 """
 
 import math
@@ -23,10 +23,10 @@ from seedgrid.models.files import ModelFiles
 from seedgrid.models.schedulers import TABLE
 
 _MAX_PX: Final = 256  # The longer side of a preview
-_DETAIL: Final = 2  # How many pixels of a preview a latent pixel is wide
+_DETAIL: Final = 2  # Width of a latent pixel in a preview, in pixels
 _ROUGHNESS: Final = 0.5  # Strength of the noise in the latents of the fit
 _RIDGE: Final = 0.1  # Weight of the fit's regularization
-_NOISE_STRENGTH: Final = 0.5  # Noise at full strength dazzles
+_NOISE_STRENGTH: Final = 0.5  # Of shown noise: at full strength it is unpleasant to look at
 
 # From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
@@ -34,16 +34,16 @@ ToPixels = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """How the latents of one loaded model become small pictures."""
+    """Makes small pictures of the latents of one loaded model."""
 
     vae: Any  # None for a model that computes pixels
     channels: int  # Of the latents
-    scale: int  # How many pixels wide a latent pixel is
-    is_flow: bool  # Whether the denoiser predicts a velocity
+    scale: int  # Width of a latent pixel in the picture, in pixels
+    is_flow: bool  # Whether the denoiser predicts a flow's velocity
 
     @cached_property
     def to_pixels(self) -> ToPixels:
-        """The map from clean latents to pixels; fitting it takes a second and some memory."""
+        """The map from clean latents to pixels, fitted at the first use, which takes a second."""
         if self.vae is None:
             return lambda pixels: pixels
         return _fit_pixels(self.vae, self.channels, self.scale)
@@ -56,9 +56,11 @@ class Preview:
         sample: torch.Tensor,
         timestep: float,
     ) -> tuple[Pixels, ...]:
-        """Return the clean picture that the denoiser expects, for each row of a step.
+        """Return the clean picture that the denoiser predicts, for each row of a step.
 
-        Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
+        `output` is the denoiser's, `sample` the latents before the step.
+
+        Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for `v_prediction`.
         """
         sample, output = sample.float(), output.float()
         if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
@@ -84,15 +86,15 @@ class Preview:
             return _as_pictures(self.to_pixels(clean))
 
     def of_noise(self, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
-        """Return the noise that each recipe begins from, half as strong, as an RGB picture."""
+        """Return an RGB picture of the noise that each recipe begins from, at half its strength."""
         noise = torch.stack([self._noise(recipe) for recipe in recipes])
         with torch.no_grad():
             return _as_pictures(self.to_pixels(_NOISE_STRENGTH * noise))
 
     def _noise(self, recipe: Recipe) -> torch.Tensor:
-        """Draw a recipe's noise as pipelines do before they pack it: (C, h, w)."""
+        """Draw a recipe's noise as pipelines do, before packing: (C, h, w)."""
         shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
-        draws = 2 if recipe.start else 1  # With a start the first draw is the encoder's.
+        draws = 2 if recipe.start else 1  # With a start picture, its VAE encoder draws first.
         noise = _drawn(shape, recipe.seed, draws)
         for share in recipe.noise_mix:
             noise = mix_noise(noise, _drawn(shape, share.seed, draws), share.weight)
@@ -100,7 +102,7 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare the previews of a pipeline just loaded, on the CPU; fit the map `now` or later."""
+    """Prepare the previews of a pipeline that is on the CPU; fit the map `now`, or at its use."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
@@ -119,7 +121,7 @@ def _drawn(shape: tuple[int, ...], seed: int, draws: int) -> torch.Tensor:
 
 
 def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
-    """Turn RGB (n, 3, H, W) in -1 … 1 into small pictures."""
+    """Turn RGB (n, 3, H, W), -1 … 1, into pictures of at most `_MAX_PX`."""
     shrink = _MAX_PX / max(rgb.shape[-2:])
     if shrink < 1:
         rgb = functional.interpolate(rgb.float(), scale_factor=shrink, mode="area")
@@ -129,7 +131,7 @@ def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
 
 
 def unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Return latents as (B, C, h, w), as `FluxPipeline._unpack_latents`, which is private."""
+    """Return a pipeline's latents as (B, C, h, w), like `FluxPipeline._unpack_latents`."""
     if latents.ndim == 5:
         latents = latents[:, :, 0]
     if latents.ndim == 3:
@@ -154,16 +156,16 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
 
 
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
-    """Fit a map from a latent pixel and its neighbours to two by two pixels, by least squares.
+    """Fit a linear map from a latent pixel and its neighbours to two by two pixels.
 
-    It is fitted to the VAE's output for random latents, so it works for every VAE: half of the
-    VAE's detail in a thousandth of its time.
+    It is fitted by least squares to the VAE's output for random latents, so it works for every VAE.
+    It takes a thousandth of the VAE's time.
     """
     detail = min(_DETAIL, latent_px)
     (generator,) = fresh_generators((0,))
     coarse = torch.randn(4, channels, 4, 4, generator=generator)
     smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
-    # Some noise, so that neighbours differ: (4, C, 12, 12)
+    # Some noise, so that neighbouring latent pixels differ: (4, C, 12, 12)
     latents = smooth + _ROUGHNESS * torch.randn(smooth.shape, generator=generator)
     with torch.no_grad():
         rgb = _decode(vae, latents.to(vae.device)).float().cpu().nan_to_num(0)
@@ -186,7 +188,7 @@ def _padded(latents: torch.Tensor) -> torch.Tensor:
 
 
 def _least_squares(inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Solve (n, i, places) -> (n, o, places) for weights and, in the last row, the bias."""
+    """Return the weights (i, o) that map (n, i, pixels) to (n, o, pixels); last row: the bias."""
     known, target = (part.transpose(1, 2).flatten(0, 1).double() for part in (inputs, targets))
     known = torch.cat([known, torch.ones(len(known), 1, dtype=torch.float64)], 1)
     squares = known.T @ known + _RIDGE * torch.eye(known.shape[1], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Reports of probes: was the lock tested for this model and these settings on this machine?"""
+"""Reports of probes (probe.py), kept in the cache folder: where was the lock tested, and held?"""
 
 import hashlib
 from typing import Annotated, Final
@@ -9,13 +9,14 @@ from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport, Recipe, Value
 from seedgrid.storage.cache import recall, recall_value, recall_values, remember_one
 
-_CACHE: Final = "probes"
+# Files of the cache folder: the reports, and the batch widths to offer for models that leak
+_REPORTS: Final = "probes"
 _WIDTHS: Final = "widths"
-_METHOD: Final = "7"  # Version of the probe: reports of other versions are not used
+_PROBE_VERSION: Final = "7"  # Reports of other versions are not used
 
 
 class Check(Value):
-    """The comparison of one part of the pipeline at one width."""
+    """The comparison of one part of the pipeline at one batch width."""
 
     name: str
     lock_width: int
@@ -25,20 +26,20 @@ class Check(Value):
 
 
 class ProbeReport(Value):
-    """Whether a leak was found, and up to which width none was."""
+    """Whether a leak was found, and up to which batch width none was found."""
 
     model: str
-    weights_sha256: str = ""  # Of the model's files, which may have been replaced since
+    weights_sha256: str = ""  # Of the model's files at that time
     dtype: str
     size: str
     scheduler: str
-    num_inference_steps: int  # How many were run
-    asked_width: int  # The width of the recipe
-    tested_width: int  # The greatest up to `asked_width` without a leak; 0 if even 1 leaks
+    num_inference_steps: int  # How many the probe ran
+    asked_width: int  # The recipe's `lock_width`
+    tested_width: int  # The greatest width up to `asked_width` without a leak; 0 if even 1 leaks
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str  # UTC, ISO 8601
-    remembered: bool = False  # It was read from the cache
+    remembered: bool = False  # Whether it was read from the cache
 
     @property
     def holds(self) -> bool:
@@ -47,16 +48,16 @@ class ProbeReport(Value):
 
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
-    """Return the report of an earlier probe of such recipes under this passport, if any."""
-    report = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
+    """Return the report of an earlier probe with the same `report_key`, if any."""
+    report = recall_value(_REPORTS, report_key(recipe, passport), ProbeReport)
     return report and report.model_copy(update={"remembered": True})
 
 
 def newest_report(weights_sha256: str) -> ProbeReport | None:
-    """Return the newest report on a model's batches on this machine, with any placement."""
+    """Return the newest report of batches of a model on this machine, with any placement."""
     reports = (
         report
-        for report in recall_values(_CACHE, ProbeReport)
+        for report in recall_values(_REPORTS, ProbeReport)
         if report.weights_sha256 == weights_sha256 and report.asked_width > 1
     )
     return max(reports, key=lambda report: report.tested_at, default=None)
@@ -64,12 +65,12 @@ def newest_report(weights_sha256: str) -> ProbeReport | None:
 
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Keep a report in the cache."""
-    remember_one(_CACHE, report_key(recipe, passport), report.model_dump_json())
+    remember_one(_REPORTS, report_key(recipe, passport), report.model_dump_json())
 
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
-    """Say that pictures like this one were not tested here, or that their lock does not hold."""
-    # Enlarged pictures have no neighbours, and portable ones do not depend on them.
+    """Return a notice if the lock of such recipes was not tested here, or does not hold."""
+    # Enlarged pictures are computed alone, and portable ones do not depend on their neighbours.
     if recipe.upscaler is not None or recipe.is_portable:
         return None
     report = recall_report(recipe, passport)
@@ -84,7 +85,7 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def advise(recipe: Recipe, report: ProbeReport) -> None:
-    """Offer a smaller batch for this model from now on, if a probe found a leak."""
+    """If a probe found a leak, offer narrower batches for this model from now on."""
     if not report.holds:
         sha256, dtype = recipe.model.weights_sha256, recipe.dtype
         width = advised_width(sha256, dtype, max(report.tested_width, 1))
@@ -92,22 +93,22 @@ def advise(recipe: Recipe, report: ProbeReport) -> None:
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
-    """Return the width to offer for a model: less than usual if a probe found a leak here."""
+    """Return the batch width to offer for a model: `width`, or less if a probe found a leak."""
     advised = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
     return min(width, advised) if isinstance(advised, int) and advised > 0 else width
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return a probe's cache key: all that changes shapes or code, so no words, seeds or steps."""
+    """Return a report's key: all that changes kernels or shapes, so no prompts, seeds or steps."""
     parts = (
-        _METHOD,
+        _PROBE_VERSION,
         recipe.model.weights_sha256,
         recipe.dtype,
         f"{recipe.width}x{recipe.height}",
         recipe.scheduler,
         f"width {recipe.lock_width}",
         recipe.determinism,
-        # At 1 and below pipelines leave out the unconditional rows: half the batch.
+        # At a scale of 1 or less, pipelines compute no unconditional rows: half as many rows.
         "guided" if recipe.guidance_scale > 1 else "",
         "weighed" if recipe.weights else "",
         "from a picture" if recipe.start else "",

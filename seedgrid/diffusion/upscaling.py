@@ -1,14 +1,14 @@
 """Enlarge a picture with an upscaler network, tile by tile, in float32.
 
-A Compact network (SRVGGNetCompact, as bundled) needs torch alone and equals spandrel's bit for bit;
-spandrel reads all others. Each tile is what plain spandrel computes.
+"Compact" networks (SRVGGNetCompact), like the bundled one, are computed here with torch alone, with
+the same bits as by spandrel, which loads and computes all other networks.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
+from itertools import count, product
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -28,49 +28,15 @@ from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
 
 _TILE_PX: Final = 128
-_MARGIN_PX: Final = 16
+_MARGIN_PX: Final = 16  # Around a tile, enlarged with it and then cut off
 _COLOURS: Final = 3
-_SHRUNK: Final = 4  # Every so many pixels are shown in a preview
-_MAX_SCALE: Final = 8  # Of one network: at 64 a picture of 2048 pixels would take fifty gigabytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tile:
-    """A part of a picture, in pixels from its left upper corner; the end is not in it."""
-
-    left: int
-    top: int
-    right: int
-    bottom: int
-
-    def with_margin(self, width: int, height: int) -> Self:
-        """Return the tile with a margin of `_MARGIN_PX`, less at the picture's borders."""
-        return replace(
-            self,
-            left=max(0, self.left - _MARGIN_PX),
-            top=max(0, self.top - _MARGIN_PX),
-            right=min(width, self.right + _MARGIN_PX),
-            bottom=min(height, self.bottom + _MARGIN_PX),
-        )
-
-
-def _cut(width: int, height: int) -> tuple[_Tile, ...]:
-    """Return the tiles of a picture, row by row."""
-    return tuple(
-        _Tile(
-            left=left,
-            top=top,
-            right=min(left + _TILE_PX, width),
-            bottom=min(top + _TILE_PX, height),
-        )
-        for top in range(0, height, _TILE_PX)
-        for left in range(0, width, _TILE_PX)
-    )
+_PREVIEW_STEP: Final = 4  # Previews show every fourth pixel of every fourth row
+_MAX_SCALE: Final = 8  # Of a network: with 64, a picture of 2048 pixels would take 50 gigabytes
 
 
 @dataclass(frozen=True, eq=False)
 class Compact:
-    """Convolutions at the size of the input, whose last layer gives the pixels in between.
+    """An SRVGGNetCompact: convolutions at the input's size, then a pixel shuffle.
 
     Source: X. Wang et al. 2021, "Real-ESRGAN", arXiv:2107.10833; github.com/xinntao/Real-ESRGAN.
     """
@@ -125,12 +91,12 @@ class Enlarger:
         self._key = self._network = None
 
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
-        """Return a network as spandrel describes it, loading it if need be.
+        """Return a network with spandrel's attributes (`scale`, …), loading it if need be.
 
         Raises `upscaler_library` if it needs spandrel, which is missing; `upscaler_unknown` if
-        spandrel does not know it or it enlarges nothing; as `Shelf.recorded`.
+        spandrel does not know it, or its scale is not 2 … 8; and as `Shelf.recorded`.
         """
-        path = UPSCALERS.recorded(upscaler)  # It checks the file's digest each time.
+        path = UPSCALERS.recorded(upscaler)  # Checks the file's digest each time
         key = (upscaler, str(device))
         if self._key != key:
             self.clear()
@@ -142,13 +108,14 @@ class Enlarger:
 
 
 def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
-    """Enlarge until the size is reached, and shrink by Lanczos what is larger."""
+    """Enlarge until the recipe's size is reached, then shrink to it with Lanczos if larger."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
-    total, numbers = sum(len(_cut(*each)) for each in sizes), count(1)
+    total, numbers = sum(len(_corners(*each)) for each in sizes), count(1)
 
     def show(canvas: Pixels) -> None:
-        watch.step(next(numbers), total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
+        small = canvas[::_PREVIEW_STEP, ::_PREVIEW_STEP]
+        watch.step(next(numbers), total, lambda: (small.copy(),))
 
     with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
         for _ in sizes:
@@ -166,16 +133,16 @@ def _enlarged(
     """Return a picture enlarged once by a network; an empty one if the network returns NaN."""
     height, width, _ = pixels.shape
     scale = network.scale
-    # Previews show a plain enlargement of the tiles that are not done yet.
+    # Until a tile is done, previews show it enlarged by interpolation.
     canvas = np.array(Image.fromarray(pixels).resize((width * scale, height * scale)))
-    for tile in _cut(width, height):
+    for top, left in _corners(width, height):
         if watch.cancelled:
             raise RunCancelled("run_cancelled")
-        large = _enlarged_tile(pixels, tile, network, device)
-        if not np.isfinite(large).all():
+        tile = _enlarged_tile(pixels, top, left, network, device)
+        if not np.isfinite(tile).all():
             return np.empty((0, 0, _COLOURS), np.uint8)
-        rows = slice(tile.top * scale, tile.bottom * scale)
-        canvas[rows, tile.left * scale : tile.right * scale] = (large * 255).round()
+        target = canvas[top * scale :, left * scale :]
+        target[: tile.shape[0], : tile.shape[1]] = (tile * 255).round()
         show(canvas)
     return canvas
 
@@ -191,11 +158,11 @@ def _compact(path: Path, device: torch.device) -> Compact | None:
 def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
     try:
         import spandrel
-    except (ImportError, RuntimeError) as error:  # The latter: its torchvision does not fit torch.
+    except (ImportError, RuntimeError) as error:  # RuntimeError: torchvision does not fit torch
         raise ModelError("upscaler_library") from error
     try:
         network = spandrel.ModelLoader(device=device).load_from_file(path)
-    except Exception as error:  # Undocumented, and the reader of files has errors too.
+    except Exception as error:  # What spandrel raises for a wrong file is not documented.
         if is_memory_error(error):
             raise
         raise ModelError("upscaler_unknown", value=name) from error
@@ -213,10 +180,16 @@ def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list
     return sizes
 
 
-def _enlarged_tile(pixels: Pixels, tile: _Tile, network: Any, device: torch.device) -> Any:
-    """Return a tile, enlarged with a margin and then without it: (rows, columns, 3), 0 … 1."""
-    around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
-    part = pixels[around.top : around.bottom, around.left : around.right].copy()
+def _corners(width: int, height: int) -> list[tuple[int, int]]:
+    """Return top and left of each tile of a picture, row by row."""
+    return list(product(range(0, height, _TILE_PX), range(0, width, _TILE_PX)))
+
+
+def _enlarged_tile(pixels: Pixels, top: int, left: int, network: Any, device: torch.device) -> Any:
+    """Return the tile with this corner, enlarged: (rows, columns, 3), 0 … 1."""
+    scale, reach = network.scale, _TILE_PX + _MARGIN_PX
+    first_row, first_column = max(0, top - _MARGIN_PX), max(0, left - _MARGIN_PX)
+    part = pixels[first_row : top + reach, first_column : left + reach].copy()
     image = torch.from_numpy(part).permute(2, 0, 1)[None].to(device).float() / 255  # (1, 3, h, w)
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
@@ -224,6 +197,5 @@ def _enlarged_tile(pixels: Pixels, tile: _Tile, network: Any, device: torch.devi
     if large.shape != expected:
         shapes = {"value": large.shape, "wanted": expected}
         raise RunError("picture_shape", **{k: "x".join(map(str, v)) for k, v in shapes.items()})
-    top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
-    rows, columns = tile.bottom - tile.top, tile.right - tile.left
-    return large[top : top + rows * scale, left : left + columns * scale]
+    large = large[(top - first_row) * scale :, (left - first_column) * scale :]
+    return large[: _TILE_PX * scale, : _TILE_PX * scale]

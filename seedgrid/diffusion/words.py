@@ -1,13 +1,14 @@
-"""How a pipeline reads prompts: brackets as weights, and each picture's words by themselves.
+"""How prompts become embeddings: with weights in brackets, and for some families one by one.
 
-Weights: token embeddings are multiplied inside `encode_prompt`. As in AUTOMATIC1111, all embeddings
-of a prompt are then rescaled to the mean that they had; there it is the mean of the whole batch, so
-neighbours change a picture.
+Weights: the token embeddings that `encode_prompt` returns are multiplied by their weights. As in
+AUTOMATIC1111, all embeddings of a prompt are then rescaled to the mean that they had. AUTOMATIC1111
+takes the mean over the whole batch, so neighbours change a picture; here it is each prompt's own.
 
-Alone: some families pad words to the longest of the batch, and other lengths run through other
-kernels, so a neighbour's words would reach a picture. For these `encode_prompt` reads each text by
-itself, and texts with a mask are padded to blocks of tokens. Only texts of equally many blocks
-share a call, which is given `prompt_embeds`.
+One by one: some families pad prompts to the longest one of the batch. Tensors of another length run
+through other kernels, so the bits of a picture would depend on its neighbours' prompts. For these
+families (`Family.alone`) `encode_prompt` is called once for each prompt, and prompts with an
+attention mask are padded to whole blocks of tokens. The pipeline's call is given `prompt_embeds`
+instead of prompts; only prompts of equally many blocks share a call.
 """
 
 import inspect
@@ -26,8 +27,8 @@ from seedgrid.models.families import Family
 
 
 @contextmanager
-def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
-    """Weigh the words where the pipeline encodes them."""
+def weighted_prompts(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
+    """Apply the weights in the recipes' prompts to what the pipeline's `encode_prompt` returns."""
     if not cells[0].weights:
         yield
         return
@@ -45,22 +46,23 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
 
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
-    """Weigh the rows of a batch, each by itself."""
+    """Multiply the embeddings of each row of a batch by the weights in its prompt."""
     weighted = embeddings.clone()  # The same memory layout, and so the same kernels
-    for number, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
+    for index, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
         weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
         if any(weight != 1.0 for weight in weights):
             exact = row.float()  # (tokens, width)
             factors = torch.tensor(weights, dtype=torch.float32, device=row.device)
             scaled = exact * factors[:, None]
-            weighted[number] = (scaled * (exact.mean() / scaled.mean())).to(row.dtype)
+            weighted[index] = (scaled * (exact.mean() / scaled.mean())).to(row.dtype)
     return weighted
 
 
 def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float]:
-    """Return the weight of each token; a piece's tokens are found by tokenizing the text up to it.
+    """Return the weights of a prompt's first `num_tokens` tokens; each piece has one weight.
 
-    `tokenizer` is CLIP's, with a token before and after the words; above `num_tokens` is cut.
+    The text up to the end of each piece is tokenized, to find where the piece's tokens end.
+    `tokenizer` is CLIP's, which adds a token before and after the words.
     """
     weights = [1.0] * num_tokens
     text_so_far, begin = "", 1
@@ -76,63 +78,63 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
-    """One recipe's words, as its text encoders read them."""
+class EncodedPrompts:
+    """One recipe's prompt and, with guidance, its negative prompt, encoded."""
 
-    # The result of `encode_prompt` by the prefix of the arguments' names, "" or "negative_":
-    # embeddings (tokens, width), and a mask (tokens,) where the family has one
-    texts: Mapping[str, tuple[torch.Tensor, ...]]
-    lengths: tuple[int, ...]  # How many blocks of tokens each text fills
+    # By the prefix of the arguments' names, "" or "negative_": embeddings (tokens, width), and an
+    # attention mask (tokens,) where the family has one
+    results: Mapping[str, tuple[torch.Tensor, ...]]
+    num_blocks: tuple[int, ...]  # How many blocks of tokens each of the two fills
 
 
-def read_alone(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[Words]:
-    """Read each recipe's words by themselves, equal ones once."""
-    read = cache(partial(_read, pipeline, family))
+def encode_each(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[EncodedPrompts]:
+    """Encode each recipe's prompts in calls of their own; equal ones only once."""
+    encode = cache(partial(_encode, pipeline, family))
     return [
-        read(recipe.prompt, family.left_out(recipe) if family.needs_negative(recipe) else None)
+        encode(recipe.prompt, family.left_out(recipe) if family.needs_negative(recipe) else None)
         for recipe in recipes
     ]
 
 
-def words_together(words: Sequence[Words], family: Family) -> dict[str, Any]:
-    """Return the arguments with the words of one call; all are of equal `lengths`."""
+def embeds_arguments(encoded: Sequence[EncodedPrompts], family: Family) -> dict[str, Any]:
+    """Return a call's arguments `prompt_embeds` and the like, for prompts of equal `num_blocks`."""
     arguments: dict[str, Any] = {}
-    for prefix in words[0].texts:
-        for place, name in enumerate(family.alone):
-            rows = [each.texts[prefix][place] for each in words]
+    for prefix in encoded[0].results:
+        for position, name in enumerate(family.alone):
+            rows = [each.results[prefix][position] for each in encoded]
             arguments[prefix + name] = rows if family.lists_words else torch.stack(rows)
     if len(family.alone) > 1:
-        # Otherwise what is longer than the default is cut, and a mask without zeros is dropped.
+        # With the default, longer prompts would be cut, and a mask without zeros dropped.
         arguments["max_sequence_length"] = max(
             value.shape[1] for value in arguments.values() if isinstance(value, torch.Tensor)
         )
     return arguments
 
 
-def _read(pipeline: Any, family: Family, prompt: str, negative: str | None) -> Words:
-    """Read one recipe's words as the pipeline's own call does for one picture."""
+def _encode(pipeline: Any, family: Family, prompt: str, negative: str | None) -> EncodedPrompts:
+    """Encode one recipe's prompts as the pipeline's own call does for a single picture."""
     parameters = inspect.signature(pipeline.encode_prompt).parameters
     default = inspect.signature(pipeline.__call__).parameters.get("max_sequence_length")
-    more: dict[str, Any] = {"device": pipeline._execution_device}
+    options: dict[str, Any] = {"device": pipeline._execution_device}
     if default is not None and "max_sequence_length" in parameters:
-        more["max_sequence_length"] = default.default
-    reads_both = "negative_prompt" in parameters
-    if reads_both:
-        more["do_classifier_free_guidance"] = negative is not None
-    if reads_both and negative is not None:
-        more["negative_prompt"] = [negative]
+        options["max_sequence_length"] = default.default
+    encodes_both = "negative_prompt" in parameters
+    if encodes_both:
+        options["do_classifier_free_guidance"] = negative is not None
+    if encodes_both and negative is not None:
+        options["negative_prompt"] = [negative]
     with torch.no_grad():
-        # New lists: Z-Image writes its chat template into its arguments.
-        encoded = _as_tuple(pipeline.encode_prompt(prompt=[prompt], **more))
-        if negative is not None and not reads_both:
-            encoded += _as_tuple(pipeline.encode_prompt(prompt=[negative], **more))
-    number = len(family.alone)
-    texts, lengths = {}, []
-    for place, prefix in enumerate(("",) if negative is None else ("", "negative_")):
-        rows = encoded[place * number : (place + 1) * number]
-        texts[prefix], blocks = _in_blocks(rows, family.word_block)
-        lengths.append(blocks)
-    return Words(texts=texts, lengths=tuple(lengths))
+        # A new list for each call: Z-Image writes its chat template into the list it is given.
+        encoded = _as_tuple(pipeline.encode_prompt(prompt=[prompt], **options))
+        if negative is not None and not encodes_both:
+            encoded += _as_tuple(pipeline.encode_prompt(prompt=[negative], **options))
+    count = len(family.alone)
+    results, num_blocks = {}, []
+    for index, prefix in enumerate(("",) if negative is None else ("", "negative_")):
+        tensors = encoded[index * count : (index + 1) * count]
+        results[prefix], blocks = _in_blocks(tensors, family.word_block)
+        num_blocks.append(blocks)
+    return EncodedPrompts(results=results, num_blocks=tuple(num_blocks))
 
 
 def _as_tuple(encoded: Any) -> tuple[Any, ...]:
@@ -140,17 +142,17 @@ def _as_tuple(encoded: Any) -> tuple[Any, ...]:
 
 
 def _in_blocks(encoded: tuple[Any, ...], block: int) -> tuple[tuple[torch.Tensor, ...], int]:
-    """Return one text's rows, and how many blocks of tokens they fill; with a mask, padded."""
+    """Return a single prompt's embeddings and mask, padded if there is a mask, and its blocks."""
     embeddings = encoded[0][0]  # (tokens, width)
     if len(encoded) == 1:
         return (embeddings,), -(-len(embeddings) // block)
     mask = encoded[1]
     mask = embeddings.new_ones(len(embeddings), dtype=torch.long) if mask is None else mask[0]
-    # At least one token of padding: without zeros a mask is dropped, and another kernel runs.
+    # At least one token of padding: a mask without zeros would be dropped, and another kernel run.
     blocks = int(mask.sum()) // block + (block > 1)
-    padded = max(len(embeddings), blocks * block)
-    return (_longer(embeddings, padded), _longer(mask, padded)), blocks
+    length = max(len(embeddings), blocks * block)
+    return (_zero_padded(embeddings, length), _zero_padded(mask, length)), blocks
 
 
-def _longer(rows: torch.Tensor, length: int) -> torch.Tensor:
+def _zero_padded(rows: torch.Tensor, length: int) -> torch.Tensor:
     return torch.cat([rows, rows.new_zeros(length - len(rows), *rows.shape[1:])])

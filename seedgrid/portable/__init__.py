@@ -1,8 +1,8 @@
-"""Portable arithmetic: the same bits on every processor, whatever pipeline runs on it.
+"""Portable arithmetic: any pipeline computes the same bits on every processor.
 
-torch's own kernels decide how a sum is rounded, so another processor, number of threads or batch
-gives other last bits. docs/portable.md defines the arithmetic that is used here. Other rooms import
-this module alone, which needs no torch.
+torch's kernels add in different orders on different processors, with different numbers of threads
+and in different batches, so the last bits of their sums differ. docs/portable.md defines the
+arithmetic that is used here instead. Other rooms import only this module, which needs no torch.
 
     with portable():
         pipeline(...)
@@ -24,11 +24,11 @@ _CACHE: Final = "portable"
 
 
 def portable() -> AbstractContextManager[None]:
-    """Compute by portable arithmetic in the block; make schedulers inside it, too.
+    """Compute by portable arithmetic in the block; create schedulers inside it, too.
 
     Raises:
-        RunError: `portable_refused`: in the block, with the name of an operation that has no rule;
-            or at once, if this torch lacks the private parts that `mode.py` needs.
+        RunError: `portable_refused`: in the block, for an operation that has no rule, with its
+            name; or here, if this version of torch lacks private classes that `mode.py` imports.
     """
     try:
         from seedgrid.portable.mode import portable_block
@@ -40,7 +40,7 @@ def portable() -> AbstractContextManager[None]:
 
 
 def native() -> AbstractContextManager[None]:
-    """Let torch compute as usual in a block within `portable`; changes nothing outside one."""
+    """Let torch compute as usual in the block, inside a `portable` block; no effect elsewhere."""
     from seedgrid.portable.mode import native_block
 
     return native_block()
@@ -49,7 +49,7 @@ def native() -> AbstractContextManager[None]:
 def check_portable(device: torch.device, passport: Passport) -> None:
     """Raise `portable_wrong_here` if this machine does not compute what the definition says.
 
-    The test takes some seconds; its result is remembered by passport.
+    The test takes some seconds; its result is kept in the cache folder, by passport.
     """
     from seedgrid.portable import selftest
 

@@ -1,7 +1,7 @@
-"""The functions that run over whole feature maps, as fixed sequences of float32 operations.
+"""Activation functions of whole feature maps, as fixed sequences of float32 operations.
 
-Float64 would cost several times as much. They are within 3e-7 of the true value of sigmoid, normal
-distribution and 2**t, which is less than the step of the grids (grids.py).
+Float64 would take several times as long. Sigmoid, normal distribution and 2**t are within 3e-7 of
+their true values, which is less than the step of the grids (grids.py).
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import torch
 
 from seedgrid.portable.threads import cuts, spread
 
-PIECE: Final = 1 << 17  # Numbers computed at a time, to stay in the processor's cache
+_PIECE: Final = 1 << 17  # Numbers computed at a time, to stay in the processor's cache
 
 _LOG2_E: Final = 1.4426950216293335
 _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant term is 1
@@ -22,8 +22,8 @@ _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant te
     0.6931470036506653,
     1.0,
 )
+# The normal distribution function is 0.5 + x numerator(x**2) / denominator(x**2), up to this |x|.
 _NORMAL_LIMIT: Final = 5.5
-# The distribution function of a normal number: 0.5 + x numerator(x**2) / denominator(x**2).
 _NORMAL_NUMERATOR: Final = (
     2.2749359729345997e-08,
     6.352125637931749e-06,
@@ -47,7 +47,7 @@ Function = Callable[[torch.Tensor], torch.Tensor]
 
 
 def polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:
-    """Evaluate by Horner's rule, the coefficient of the highest power first."""
+    """Evaluate a polynomial by Horner's rule; the coefficient of the highest power comes first."""
     total = x * coefficients[0]
     for coefficient in coefficients[1:-1]:
         total.add_(coefficient).mul_(x)
@@ -55,34 +55,34 @@ def polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor
 
 
 def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
-    """Return e**x, or 2**(x * factor), for contiguous float32; between 2**-126 and 2**126."""
+    """Return 2**(x * factor), by default e**x, for contiguous float32; from 2**-126 to 2**126."""
     t = (x * factor).clamp_(-126.0, 126.0)
     whole = t.round()
     t.sub_(whole)
     value = polynomial(t, _EXP2)
-    # Added to the exponent's bits, a whole number multiplies by its power of two. NaN becomes 0 or
-    # -2**31, whose lowest 9 bits are 0, too: NaN stays NaN.
+    # Adding a whole number to the exponent's bits multiplies by a power of two. A NaN becomes the
+    # whole number 0 or -2**31; its lowest 9 bits are 0, so nothing is added, and NaN stays NaN.
     value.view(torch.int32).add_(whole.to(torch.int32), alpha=1 << 23)
     return value
 
 
-def _growth(x: torch.Tensor, factor: float) -> torch.Tensor:
-    return exp(x, factor).add_(1.0)
+def _one_plus_exp_minus(x: torch.Tensor) -> torch.Tensor:
+    return exp(x, -_LOG2_E).add_(1.0)
 
 
 def silu(x: torch.Tensor) -> torch.Tensor:
     """Return x / (1 + e**-x)."""
-    return x / _growth(x, -_LOG2_E)
+    return x / _one_plus_exp_minus(x)
 
 
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
     """Return 1 / (1 + e**-x)."""
-    growth = _growth(x, -_LOG2_E)
-    return torch.ones_like(growth).div_(growth)
+    divisor = _one_plus_exp_minus(x)
+    return torch.ones_like(divisor).div_(divisor)
 
 
 def gelu(x: torch.Tensor) -> torch.Tensor:
-    """Return x times the normal distribution at x, by a quotient of two polynomials."""
+    """Return x times the normal distribution function of x, by a quotient of polynomials."""
     near = x.clamp(-_NORMAL_LIMIT, _NORMAL_LIMIT)
     square = near * near
     numerator = polynomial(square, _NORMAL_NUMERATOR).mul_(near)
@@ -90,27 +90,27 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
 
 
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
-    """Return GELU's approximation by the hyperbolic tangent: x / (1 + e**-2z)."""
+    """Return GELU's approximation by the hyperbolic tangent, as x / (1 + e**-z)."""
     z = (x * x).mul_(x).mul_(_TANH_CUBE).add_(x).mul_(_TANH_SCALE)
-    return x / _growth(z, -_LOG2_E)
+    return x / _one_plus_exp_minus(z)
 
 
 def in_pieces(function: Function, x: torch.Tensor) -> torch.Tensor:
-    """Run a function over a tensor of any size piece by piece, in its own order in memory."""
-    if x.numel() <= PIECE:
+    """Apply an element-wise function to a tensor piece by piece, in the order of its memory."""
+    if x.numel() <= _PIECE:
         return function(x.contiguous()).view(x.shape)
-    dense = torch.empty_like(x)  # of the same layout where that has no gaps
-    source = x if dense.stride() == x.stride() else x.contiguous()
+    # If the strides of an empty copy are x's own, x has no gaps in memory.
+    source = x if torch.empty_like(x).stride() == x.stride() else x.contiguous()
     result = torch.empty_like(source)
-    from_flat, to_flat = _flat(source), _flat(result)
+    flat_source, flat_result = _flat(source), _flat(result)
 
     def compute(piece: slice) -> None:
-        to_flat[piece] = function(from_flat[piece])
+        flat_result[piece] = function(flat_source[piece])
 
-    spread(compute, cuts(from_flat.numel(), PIECE))
+    spread(compute, cuts(x.numel(), _PIECE))
     return result
 
 
 def _flat(x: torch.Tensor) -> torch.Tensor:
-    """View a tensor without gaps as one row, in the order of its memory."""
+    """View a tensor without gaps as one-dimensional, in the order of its memory."""
     return x.as_strided((x.numel(),), (1,))

@@ -1,9 +1,10 @@
-"""Round numbers, and weights, to grids so coarse that sums of products are exact in any order.
+"""Round numbers and weights to grids so coarse that sums of their products are exact in any order.
 
-A grid is the whole multiples of a power of two, the step, which follows from the largest magnitude:
-a rounded number is a whole number below 2**19 steps. A product of two is below 2**38, a sum of
-2**15 products below 2**53: float64 holds each partial sum exactly, in any order, block or vector
-width. Adding and subtracting 1.5 * 2**23 steps rounds to the grid, ties to even.
+A grid is the set of whole multiples of its step, a power of two that follows from the largest
+magnitude among the numbers; a rounded number is at most 2**19 steps. A product of two is at most
+2**38, and a sum of 2**15 products at most 2**53, times the product of the steps. So float64 holds
+every partial sum exactly, whatever the order, the blocks or the vector width. To round a number,
+its grid's anchor, 1.5 * 2**23 steps, is added in float32 and subtracted again; ties go to even.
 """
 
 import weakref
@@ -14,41 +15,41 @@ from typing import Final
 import torch
 
 MAX_TERMS: Final = 1 << 15  # How many products of two rounded numbers one float64 sum holds exactly
-SMALLEST: Final = 2.0**-100  # Lower magnitudes count as this one: no step is a subnormal number
-STEP: Final = 2.0**-18  # Of a grid, times the power of two below its largest magnitude
+_MIN_POWER: Final = 2.0**-100  # Lower magnitudes count as this, so no step is a subnormal number
+# These three are to be multiplied by the power of two below the largest magnitude:
+_STEP: Final = 2.0**-18
+_ANCHOR: Final = 48.0  # Float32 numbers near it are multiples of 2**-18
+_FINE_ANCHOR: Final = 49152.0  # Float64 numbers near it are multiples of 2**-37
 _EXPONENT_BITS: Final = 0x7F800000
-_HALF_GRID: Final = 48.0
-_FINE_HALF_GRID: Final = 49152.0  # in float64: steps of 2**-37
-MAX_KEPT_BYTES: Final = 384 * 1024**2
-_LARGE: Final = 1 << 19  # Numbers in a matrix that is worth compacting
+_MAX_KEPT_BYTES: Final = 384 * 1024**2
+_LARGE: Final = 1 << 19  # Numbers in a matrix that is worth storing as float32
 _BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
 
 
 def power_below(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return the greatest power of two up to each magnitude, at least `SMALLEST`; NaN gives inf."""
+    """Return the greatest power of two up to each magnitude, at least 2**-100; inf for NaN."""
     bits = magnitudes.contiguous().view(torch.int32) & _EXPONENT_BITS
-    return bits.view(torch.float32).clamp_min_(SMALLEST)
+    return bits.view(torch.float32).clamp_min_(_MIN_POWER)
 
 
 def largest(numbers: torch.Tensor, dims: int | tuple[int, ...]) -> torch.Tensor:
-    """Return the largest magnitude along dimensions, which are kept with length 1."""
-    # In two passes: in one, by `aminmax`, torch is twenty times slower; `abs` needs memory.
+    """Return the largest magnitude along dimensions, which remain with length 1."""
+    # Two passes, because `aminmax` is twenty times slower, and `abs` makes a copy.
     low, high = numbers.amin(dims, keepdim=True), numbers.amax(dims, keepdim=True)
     return torch.maximum(high, low.neg_())
 
 
 def anchor(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return what to add and subtract to round to the grid of these largest magnitudes.
+    """Return the anchors of the grids of numbers with these largest magnitudes.
 
-    A float32 near 48 times the power of two below has steps of 2**-18 times that power. Infinity,
-    which makes all numbers NaN, if a magnitude is not finite.
+    The anchor is infinite if a magnitude is not finite; rounding then makes all numbers NaN.
     """
-    return power_below(magnitudes).mul_(_HALF_GRID)
+    return power_below(magnitudes).mul_(_ANCHOR)
 
 
 def fine_anchor(magnitudes: torch.Tensor) -> torch.Tensor:
-    """Return the anchor for the rest after rounding by `anchor`: float64, steps of 2**-37."""
-    return power_below(magnitudes).to(torch.float64).mul_(_FINE_HALF_GRID)
+    """Return the float64 anchors of finer grids, for what remains after rounding by `anchor`."""
+    return power_below(magnitudes).to(torch.float64).mul_(_FINE_ANCHOR)
 
 
 def rounded(numbers: torch.Tensor, anchors: torch.Tensor | float) -> torch.Tensor:
@@ -57,35 +58,36 @@ def rounded(numbers: torch.Tensor, anchors: torch.Tensor | float) -> torch.Tenso
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ready:
+class PreparedWeights:
     """Weights on their grids, balanced between input channels.
 
-    Each input channel is multiplied by a power of two that follows from its weights, and these are
-    divided by it, exactly: a channel with large inputs and small weights coarsens no other's grid.
+    Each input channel is multiplied by a power of two that follows from its weights, and the
+    weights are divided by it, both exactly. So a channel with large inputs and small weights does
+    not make the other channels' grid coarser.
     """
 
-    balance: torch.Tensor  # float32 powers of two, (groups, inputs), that multiply inputs
-    # float64, shape (groups, outputs, inputs, taps), divided by the balance; a prepared one may be
-    # `compact`, or hold the balance again
+    balance: torch.Tensor  # The channels' powers of two: float32, (groups, inputs)
+    # (groups, outputs, inputs, taps), divided by the balance: float64, or float32 after `narrow`.
+    # That of a convolution is multiplied by the balance again.
     matrix: torch.Tensor
-    steps: torch.Tensor  # float64, shape (groups, outputs): of each output's grid
-    is_transformed: bool = False  # Whether `matrix` is Winograd's, shape (16, inputs, outputs)
+    steps: torch.Tensor  # Of the outputs' grids: float64, (groups, outputs)
+    is_transformed: bool = False  # Whether `matrix` is Winograd's, of shape (16, inputs, outputs)
 
 
-def make_ready(weights: torch.Tensor) -> Ready:
-    """Balance and round float32 weights, shape (groups, outputs, inputs, taps)."""
+def prepare_weights(weights: torch.Tensor) -> PreparedWeights:
+    """Balance and round float32 weights of shape (groups, outputs, inputs, taps)."""
     balance = power_below(largest(weights, (1, 3))).clamp_(*_BALANCE_LIMITS)
     balanced = weights / balance
     magnitudes = largest(balanced, (2, 3))
-    return Ready(
+    return PreparedWeights(
         balance=balance.flatten(1),
         matrix=rounded(balanced, anchor(magnitudes)).to(torch.float64),
-        steps=(power_below(magnitudes) * STEP).flatten(1).to(torch.float64),
+        steps=(power_below(magnitudes) * _STEP).flatten(1).to(torch.float64),
     )
 
 
-def compact(matrix: torch.Tensor) -> torch.Tensor:
-    """Return a large float64 matrix as float32 if exact; widening costs a tenth of `make_ready`."""
+def narrow(matrix: torch.Tensor) -> torch.Tensor:
+    """Return a large float64 matrix as float32 if that is exact; converting back is quick."""
     if matrix.numel() < _LARGE:
         return matrix
     short = matrix.to(torch.float32)
@@ -93,34 +95,36 @@ def compact(matrix: torch.Tensor) -> torch.Tensor:
 
 
 class WeightCache:
-    """Ready weights of living parameters, up to a number of bytes; others are made at each use."""
+    """Prepared weights of existing parameters, up to a number of bytes; others are not kept."""
 
-    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
-        self._kept: dict[int, tuple[Hashable, Ready, int]] = {}
+    def __init__(self, max_bytes: int = _MAX_KEPT_BYTES) -> None:
+        self._kept: dict[int, tuple[Hashable, PreparedWeights, int]] = {}
         self._num_bytes = 0
         self._max_bytes = max_bytes
 
-    def get(self, owner: torch.Tensor, make: Callable[[], Ready], form: Hashable = "") -> Ready:
-        """Return a `Parameter`'s ready weights in their last form; `make` them for any other."""
-        if not isinstance(owner, torch.nn.Parameter):
+    def get(
+        self, weights: torch.Tensor, make: Callable[[], PreparedWeights], form: Hashable = ""
+    ) -> PreparedWeights:
+        """Return a `Parameter`'s prepared weights; `make` them if it or the `form` has changed."""
+        if not isinstance(weights, torch.nn.Parameter):
             return make()
-        state = (owner.data_ptr(), owner._version, form)
-        kept = self._kept.get(id(owner))
+        state = (weights.data_ptr(), weights._version, form)
+        kept = self._kept.get(id(weights))
         if kept is not None and kept[0] == state:
             return kept[1]
-        self._forget(id(owner))
-        ready = make()
-        size = ready.matrix.numel() * ready.matrix.element_size()
-        if self._num_bytes + size <= self._max_bytes:
+        self._forget(id(weights))
+        prepared = make()
+        num_bytes = prepared.matrix.nbytes
+        if self._num_bytes + num_bytes <= self._max_bytes:
             if kept is None:
-                weakref.finalize(owner, self._forget, id(owner))
-            self._kept[id(owner)] = (state, ready, size)
-            self._num_bytes += size
-        return ready
+                weakref.finalize(weights, self._forget, id(weights))
+            self._kept[id(weights)] = (state, prepared, num_bytes)
+            self._num_bytes += num_bytes
+        return prepared
 
     def _forget(self, key: int) -> None:
-        _, _, size = self._kept.pop(key, (None, None, 0))
-        self._num_bytes -= size
+        _, _, num_bytes = self._kept.pop(key, (None, None, 0))
+        self._num_bytes -= num_bytes
 
 
-CACHE: Final = WeightCache()  # Of the whole process; weights leave it with their parameter
+CACHE: Final = WeightCache()  # Of the whole process

@@ -1,8 +1,8 @@
-"""Rules of whole layers: products, convolutions, attention, norms; and of noise.
+"""Rules of matrix products, convolutions and attention; of noise, and of linear equations.
 
-Noise is close to `torch.randn`'s: a CPU generator (mt19937) gives the same integers everywhere, but
-torch uses the processor's logarithm and cosine. Draws have torch's number and order, so a seed
-keeps its composition.
+Noise is nearly that of `torch.randn`. A CPU generator (mt19937) gives the same integers everywhere,
+but torch turns them into normal numbers by the processor's logarithm and cosine. Here the same
+draws are used in the same order, so a seed gives nearly the same picture as without these rules.
 """
 
 import math
@@ -16,13 +16,13 @@ from seedgrid.portable import functions
 from seedgrid.portable.contraction import attention, linear, product, softmax
 from seedgrid.portable.convolution import convolution
 from seedgrid.portable.functions import Doubles
+from seedgrid.portable.reductions import folded
 from seedgrid.portable.rules import refusal, rule
-from seedgrid.portable.sums import folded, group_norm, layer_norm
 
-_BLOCK: Final = 16  # From this many numbers on, torch draws all at once, in blocks of this size
+_BLOCK: Final = 16  # torch draws this many or more numbers at once, in blocks of this size
 
 _MAX_SPARE: Final = 64
-# By a generator's id: the unused number of its last pair. The generator is held to keep its id.
+# By a generator's id: the unused number of its last pair, and the generator, so its id stays taken
 _spare: dict[int, tuple[torch.Generator, float]] = {}
 
 
@@ -36,22 +36,8 @@ def _safe_softmax(x: torch.Tensor, dim: int, dtype: Any = None) -> torch.Tensor:
     return softmax(x.to(torch.float32), dim).to(dtype or x.dtype)
 
 
-@rule("native_group_norm")
-def _group_norm(
-    x: torch.Tensor, weight: Any, bias: Any, _n: int, _c: int, _hw: int, group: int, eps: float
-) -> tuple[torch.Tensor, ...]:
-    return group_norm(x, weight, bias, group, eps)
-
-
-@rule("native_layer_norm")
-def _layer_norm(
-    x: torch.Tensor, shape: Any, weight: Any, bias: Any, eps: float
-) -> tuple[torch.Tensor, ...]:
-    return layer_norm(x, shape, weight, bias, eps)
-
-
-def _must_be_float32(*tensors: torch.Tensor | None) -> None:
-    """Refuse contractions in other formats: version 1 defines float32 alone."""
+def _check_float32(*tensors: torch.Tensor | None) -> None:
+    """Raise `portable_refused` for other number formats: version 1 defines only float32."""
     for tensor in tensors:
         if tensor is not None and tensor.dtype != torch.float32:
             raise refusal(f"a product of {str(tensor.dtype).removeprefix('torch.')}")
@@ -64,13 +50,13 @@ def _dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 @rule("bmm")
 def _bmm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    _must_be_float32(left, right)
+    _check_float32(left, right)
     return product(left, right)
 
 
 @rule("mm")
 def _mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    _must_be_float32(left, right)
+    _check_float32(left, right)
     return linear(left, right.t())
 
 
@@ -78,19 +64,18 @@ def _mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 def _addmm(
     added: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> torch.Tensor:
-    _must_be_float32(left, right)
-    return _scaled_sum(linear(left, right.t()), added, beta, alpha)
+    return _scaled_sum(_mm(left, right), added, beta, alpha)
 
 
 @rule("baddbmm")
 def _baddbmm(
     added: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> torch.Tensor:
-    _must_be_float32(left, right)
-    return _scaled_sum(product(left, right), added, beta, alpha)
+    return _scaled_sum(_bmm(left, right), added, beta, alpha)
 
 
 def _scaled_sum(result: torch.Tensor, added: torch.Tensor, beta: Any, alpha: Any) -> torch.Tensor:
+    """Return result * alpha + added * beta, with a rounding after each operation."""
     if alpha != 1:
         result *= alpha
     if beta == 0:
@@ -100,7 +85,7 @@ def _scaled_sum(result: torch.Tensor, added: torch.Tensor, beta: Any, alpha: Any
 
 @rule("linear")
 def _linear(x: torch.Tensor, weight: torch.Tensor, bias: Any = None) -> torch.Tensor:
-    _must_be_float32(x, weight, bias)
+    _check_float32(x, weight, bias)
     return linear(x, weight, bias)
 
 
@@ -116,7 +101,7 @@ def _convolution(
     _output_padding: list[int],
     groups: int,
 ) -> torch.Tensor:
-    _must_be_float32(x, weight, bias)
+    _check_float32(x, weight, bias)
     if transposed or x.dim() not in (3, 4):
         raise refusal(f"convolution transposed={transposed} dimensions={x.dim() - 2}")
     if x.dim() == 4:
@@ -137,7 +122,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    _must_be_float32(query, key, value)
+    _check_float32(query, key, value)
     if dropout_p:
         raise refusal("dropout")
     if not enable_gqa and key.shape[-3] != query.shape[-3]:
@@ -153,7 +138,7 @@ def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
 
 
 def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
-    """Turn blocks of 16 uniform numbers into 8 radii and 8 angles; an odd end is drawn again."""
+    """Draw 16 or more normal numbers; those of an incomplete last block are drawn again."""
     uniform = torch.rand(count, generator=generator, dtype=torch.float32).numpy()
     values = np.empty(count)
     whole = count - count % _BLOCK
@@ -165,7 +150,7 @@ def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
 
 
 def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Doubles:
-    """Apply Box and Muller's transform to blocks of 16 numbers, 0 up to 1."""
+    """Apply Box and Muller's transform to blocks of 16 uniform numbers: 8 radii and 8 angles."""
     radii, angles = np.moveaxis(uniform.astype(np.float64).reshape(-1, 2, _BLOCK // 2), 1, 0)
     radius = functions.sqrt(functions.log(1.0 - radii) * -2.0)
     angle = angles * (2.0 * functions.PI)
@@ -174,31 +159,24 @@ def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> 
 
 
 def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
-    """Draw fewer than 16: pairs from two uniform float64 numbers; an unused second one is kept."""
+    """Draw fewer than 16 normal numbers, in pairs; the second of a pair is kept for the next draw.
+
+    Like torch, it is kept even if blocks are drawn in between.
+    """
     values: list[float] = []
     while len(values) < count:
-        spare = _take_spare(generator)
+        _, spare = _spare.pop(id(generator), (generator, None))
         if spare is not None:
             values.append(spare)
             continue
-        angle, share = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
-        radius = float(functions.sqrt(functions.log(np.float64(1.0 - share)) * -2.0))
-        turn = 2.0 * functions.PI * angle
-        values.append(radius * float(functions.cos(turn)))
-        _keep_spare(generator, radius * float(functions.sin(turn)))
+        turn, uniform = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
+        radius = float(functions.sqrt(functions.log(np.float64(1.0 - uniform)) * -2.0))
+        angle = 2.0 * functions.PI * turn
+        values.append(radius * float(functions.cos(angle)))
+        while len(_spare) >= _MAX_SPARE:
+            del _spare[next(iter(_spare))]
+        _spare[id(generator)] = (generator, radius * float(functions.sin(angle)))
     return np.array(values)
-
-
-def _keep_spare(generator: torch.Generator, value: float) -> None:
-    while len(_spare) >= _MAX_SPARE:
-        del _spare[next(iter(_spare))]
-    _spare[id(generator)] = (generator, value)
-
-
-def _take_spare(generator: torch.Generator) -> float | None:
-    """Return the unused number of the last pair, whatever was drawn in blocks since."""
-    _, value = _spare.pop(id(generator), (generator, None))
-    return value
 
 
 @rule("randn")
@@ -221,19 +199,22 @@ def _normal(
 
 @rule("_linalg_solve_ex")
 def _solve(left: torch.Tensor, right: torch.Tensor, **_: Any) -> tuple[torch.Tensor, ...]:
-    """Solve the few equations of multistep solvers by Gauss-Jordan elimination with row pivots."""
+    """Solve a few linear equations, of multistep schedulers, by Gauss-Jordan elimination.
+
+    The pivot of a column is its largest number. Returns torch's results; only the first is used.
+    """
     size = left.shape[-1]
-    ends = right.reshape(size, -1).tolist()
-    rows = [[*row, *end] for row, end in zip(left.tolist(), ends, strict=True)]
-    for place in range(size):
-        best = max(range(place, size), key=lambda row: abs(rows[row][place]))
-        rows[place], rows[best] = rows[best], rows[place]
+    right_rows = right.reshape(size, -1).tolist()
+    rows = [[*row, *right_row] for row, right_row in zip(left.tolist(), right_rows, strict=True)]
+    for column in range(size):
+        pivot = max(range(column, size), key=lambda row: abs(rows[row][column]))
+        rows[column], rows[pivot] = rows[pivot], rows[column]
         for other in range(size):
-            if other != place:
-                share = rows[other][place] / rows[place][place]
-                pairs = zip(rows[other], rows[place], strict=True)
-                rows[other] = [mine - share * theirs for mine, theirs in pairs]
-    solved = [[value / row[place] for value in row[size:]] for place, row in enumerate(rows)]
+            if other != column:
+                factor = rows[other][column] / rows[column][column]
+                pairs = zip(rows[other], rows[column], strict=True)
+                rows[other] = [value - factor * pivot_value for value, pivot_value in pairs]
+    solved = [[value / row[column] for value in row[size:]] for column, row in enumerate(rows)]
     result = torch.tensor(solved, dtype=torch.float64).reshape(right.shape).to(left)
     status = torch.zeros((), dtype=torch.int32)
     return result, left.clone(), torch.zeros(size, dtype=torch.int32), status

@@ -1,9 +1,9 @@
-"""The exact ones of torch's operations, and the table of rules for the others.
+"""The names of torch's exact operations, and the table of rules for others.
 
-Exact ones move numbers, compare them, work on whole numbers, or do a single IEEE 754 operation a
-number. A rule is made of IEEE operations in a fixed order, or of sums that are exact in any order.
-Names are those of torch's `aten` operations. Here are the rules of operations that treat each
-number by itself; `layer_rules.py` and `reduction_rules.py` have the others.
+Exact operations move numbers, compare them, compute with whole numbers, or do a single IEEE 754
+operation for each number. A rule replaces an operation by IEEE operations in a fixed order, or by
+sums that are exact in any order. Names are those of torch's `aten` operations. The rules of
+element-wise operations are here, others in `layer_rules.py` and `reductions.py`.
 """
 
 from collections.abc import Callable
@@ -36,21 +36,21 @@ _EXACT_WORDS: Final = """
 """
 EXACT: Final = frozenset(_EXACT_WORDS.split())  # Operations that give the same bits everywhere
 
-RULES: Final[dict[str, Rule]] = {}  # What replaces other operations; called with torch's arguments
+RULES: Final[dict[str, Rule]] = {}  # By the operation's name; called with the operation's arguments
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Write a function into the table under some names."""
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Enter the decorated function into `RULES`."""
 
     def add(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
+        RULES[name] = function
         return function
 
     return add
 
 
 def in_place(name: str) -> Rule | None:
-    """Return the rule of an operation that overwrites its first argument, `silu_` for example."""
+    """Return the rule of an operation that overwrites its first argument, such as `silu_`."""
     plain = RULES.get(name.removesuffix("_"))
     if plain is None or not name.endswith("_"):
         return None
@@ -71,7 +71,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _in_doubles(function: Callable[..., Any]) -> TensorRule:
-    """Make a rule of a function of functions.py: float64, rounded once to the tensor's type."""
+    """Make a rule of a function of functions.py: in float64, rounded once to the tensor's dtype."""
 
     def compute(x: torch.Tensor, *rest: Any) -> torch.Tensor:
         dtype = x.dtype if x.is_floating_point() else torch.get_default_dtype()
@@ -82,7 +82,7 @@ def _in_doubles(function: Callable[..., Any]) -> TensorRule:
 
 
 def _in_floats(function: activations.Function) -> TensorRule:
-    """Make a rule of a function of activations.py: float32 in, float32 out."""
+    """Make a rule of a function of activations.py: in float32."""
 
     def compute(x: torch.Tensor) -> torch.Tensor:
         return activations.in_pieces(function, x.to(torch.float32)).to(x.dtype)
@@ -131,15 +131,17 @@ def _reciprocal(x: torch.Tensor) -> torch.Tensor:
     return torch.ones((), dtype=x.dtype, device=x.device) / x
 
 
-@rule("add")
-def _add(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
-    # x + alpha * y may be fused into one rounding: here there are always two.
-    return torch.add(x, y if alpha == 1 else y * alpha)
+def _with_alpha(operation: TensorRule) -> Rule:
+    """Make a rule of x + alpha * y or x - alpha * y, with two roundings; torch may do only one."""
+
+    def compute(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
+        return operation(x, y if alpha == 1 else y * alpha)
+
+    return compute
 
 
-@rule("sub")
-def _sub(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
-    return torch.sub(x, y if alpha == 1 else y * alpha)
+RULES["add"] = _with_alpha(torch.add)
+RULES["sub"] = _with_alpha(torch.sub)
 
 
 @rule("rsub")
@@ -150,13 +152,13 @@ def _rsub(x: torch.Tensor, y: Any, alpha: float = 1) -> torch.Tensor:
 @rule("div")
 def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> torch.Tensor:
     if not isinstance(y, torch.Tensor) and _is_float(x):
-        # Some devices multiply by 1 / y instead, which rounds twice.
+        # Divided by a Python number, some devices multiply by 1 / y instead, which rounds twice.
         y = torch.full((1,) * x.dim(), y, dtype=x.dtype, device=x.device)
     return torch.div(x, y, rounding_mode=rounding_mode)
 
 
 def _positive_zero(operation: Callable[..., torch.Tensor]) -> Rule:
-    """Make a rule of an operation whose zeros may have either sign: they become positive."""
+    """Make a rule of an operation whose zeros have a sign that differs: they become positive."""
 
     def compute(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
         result = operation(x, *args, **options)
@@ -170,22 +172,20 @@ for _name in ("clamp", "clamp_min", "clamp_max", "maximum", "minimum", "amax", "
 
 
 @rule("addcmul")
-def _addcmul(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
-    term: torch.Tensor = a * b
-    return x + (term if value == 1 else term * value)
+def _addcmul(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> Any:
+    return RULES["add"](x, a * b, alpha=value)
 
 
 @rule("addcdiv")
-def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
-    term: torch.Tensor = a / b
-    return x + (term if value == 1 else term * value)
+def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> Any:
+    return RULES["add"](x, a / b, alpha=value)
 
 
 @rule("lerp")
 def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
     if isinstance(weight, torch.Tensor):
         raise refusal("lerp by a tensor")
-    # From the nearer end, as torch does: half way to minus infinity is minus infinity, not NaN.
+    # From the nearer end, as torch does. Half way from minus infinity is minus infinity, not NaN.
     base, share = (start, weight) if weight < 0.5 else (end, weight - 1.0)
     step: torch.Tensor = (end - start) * share
     return base + step

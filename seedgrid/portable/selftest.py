@@ -1,9 +1,8 @@
 """Compare what this machine computes with the hashes of the definition (docs/portable.md).
 
-A hash that differs means other pictures than on other machines: a fault in this build of torch or
-NumPy, or a library that calls other operations than before. There is one call of each operation
-that has a rule; its numbers come from the raw integers of PCG64, which NumPy promises never to
-change.
+If a hash differs, so do this machine's pictures from those of others: this build of torch or NumPy
+has a fault, or a new version of a library calls other operations. Each operation that has a rule is
+tested, with numbers from the raw integers of PCG64, which NumPy promises never to change.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ Case = Callable[[], Any]
 
 
 def numbers(*shape: int, seed: int = 1, low: float = -4.0, high: float = 4.0) -> torch.Tensor:
-    """Return float32 numbers on the default device, evenly spread."""
+    """Return uniformly distributed float32 numbers, on the default device."""
     raw = np.random.PCG64(seed).random_raw(int(np.prod(shape))) >> np.uint64(40)
     values = raw.astype(np.float64) * 2.0**-24 * (high - low) + low
     return torch.from_numpy(values.astype(np.float32)).view(*shape).to(torch.get_default_device())
@@ -33,32 +32,32 @@ def _positive(*shape: int) -> torch.Tensor:
     return numbers(*shape, low=0.0, high=8.0) + 2.0**-20
 
 
-def _loud(*shape: int) -> torch.Tensor:
-    """Return numbers with one channel a thousand times as large."""
+def _uneven(*shape: int) -> torch.Tensor:
+    """Return numbers with one channel a thousand times as large as the others."""
     values = numbers(*shape, seed=5)
     values[:, 1] *= 1024.0
     return values
 
 
-def _far_apart(*shape: int) -> torch.Tensor:
-    """Return numbers of many bits, with one channel a million times as large."""
+def _very_uneven(*shape: int) -> torch.Tensor:
+    """Return numbers that use all bits, with one channel a million times as large."""
     values = numbers(*shape, seed=6) / 3.0
     values[:, 1] *= 2.0**20
     return values
 
 
 def _minus_zeros(*shape: int) -> torch.Tensor:
-    """Return negative zeros, whose sign some processors change."""
+    """Return negative zeros: on some processors an operation changes their sign."""
     return torch.full(shape, -0.0)
 
 
 def _far_from_zero(*shape: int) -> torch.Tensor:
-    """Return numbers whose mean is a million times their deviation."""
+    """Return numbers whose mean is a million times their standard deviation."""
     return numbers(*shape) + 2.0**22
 
 
 def _tokens(others: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return queries, keys and values."""
+    """Return queries, and keys and values of `others` tokens."""
     shape = (2, 3, others, 8)
     return numbers(2, 3, 17, 8), numbers(*shape, seed=2), numbers(*shape, seed=3)
 
@@ -67,24 +66,25 @@ def _generator() -> torch.Generator:
     return torch.Generator("cpu").manual_seed(20)
 
 
-def _many(function: Callable[[torch.Tensor], torch.Tensor]) -> Case:
+def _wide(function: Callable[[torch.Tensor], torch.Tensor]) -> Case:
+    """Return the case of an element-wise function, for numbers between -16 and 16."""
     return lambda: function(numbers(20000, low=-16.0, high=16.0))
 
 
 CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called inside `portable()`
-    "exp": _many(torch.exp),
-    "expm1": _many(torch.expm1),
+    "exp": _wide(torch.exp),
+    "expm1": _wide(torch.expm1),
     "log": lambda: torch.log(_positive(20000)),
     "sin": lambda: torch.sin(numbers(20000, low=-1024.0, high=1024.0)),
     "cos": lambda: torch.cos(numbers(20000, low=-1024.0, high=1024.0)),
-    "tan": _many(torch.tan),
-    "tanh": _many(torch.tanh),
+    "tan": _wide(torch.tan),
+    "tanh": _wide(torch.tanh),
     "sqrt": lambda: torch.sqrt(_positive(20000)),
     "rsqrt": lambda: torch.rsqrt(_positive(20000)),
-    "atan": _many(torch.atan),
+    "atan": _wide(torch.atan),
     "acos": lambda: torch.acos(numbers(20000, low=-1.0, high=1.0)),
     "silu": lambda: F.silu(numbers(200001, low=-16.0, high=16.0)),
-    "sigmoid": _many(torch.sigmoid),
+    "sigmoid": _wide(torch.sigmoid),
     "gelu": lambda: tuple(
         F.gelu(numbers(20000, low=-8.0, high=8.0), approximate=name) for name in ("none", "tanh")
     ),
@@ -156,8 +156,8 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
     "dot": lambda: torch.dot(numbers(999), numbers(999, seed=2)),
     "bmm": lambda: (
         torch.bmm(numbers(3, 17, 33), numbers(3, 33, 9, seed=2)),
-        torch.bmm(_far_apart(3, 33, 17).mT, numbers(3, 33, 9, seed=2)),
-        torch.bmm(numbers(3, 17, 33), _far_apart(3, 33, 9)),
+        torch.bmm(_very_uneven(3, 33, 17).mT, numbers(3, 33, 9, seed=2)),
+        torch.bmm(numbers(3, 17, 33), _very_uneven(3, 33, 9)),
     ),
     "mm": lambda: torch.mm(numbers(17, 33), numbers(33, 9, seed=2)),
     "addmm": lambda: (
@@ -167,13 +167,18 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
     "baddbmm": lambda: torch.baddbmm(
         numbers(3, 17, 9), numbers(3, 17, 33), numbers(3, 33, 9, seed=2), beta=0.5, alpha=0.7
     ),
-    "linear": lambda: F.linear(_loud(17, 33), numbers(9, 33, seed=2), numbers(9, seed=3)),
+    "linear": lambda: F.linear(_uneven(17, 33), numbers(9, 33, seed=2), numbers(9, seed=3)),
     "convolution": lambda: (
-        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), numbers(6, seed=3), padding=1),
-        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), stride=2, padding=(0, 1)),
-        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 4, 3, 1, seed=2), groups=2, dilation=2),
-        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 1, 1, seed=2), numbers(6, seed=3)),
-        F.conv1d(_loud(3, 8, 30), numbers(6, 8, 5, seed=2), padding=2),
+        F.conv2d(
+            _uneven(3, 8, 12, 10),
+            numbers(6, 8, 3, 3, seed=2),
+            numbers(6, seed=3),
+            padding=1,
+        ),
+        F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), stride=2, padding=(0, 1)),
+        F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 4, 3, 1, seed=2), groups=2, dilation=2),
+        F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 8, 1, 1, seed=2), numbers(6, seed=3)),
+        F.conv1d(_uneven(3, 8, 30), numbers(6, 8, 5, seed=2), padding=2),
         F.conv2d(numbers(1, 96, 64, 64), numbers(6, 96, 3, 3, seed=2), padding=1),  # Winograd's
     ),
     "scaled_dot_product_attention": lambda: (
@@ -194,7 +199,7 @@ GRID: Final = "49ea8b8f120665e2270bf12e894e9cc2bacc16c540774bdc61781341b6c2274e"
 
 
 def digest(value: Any) -> str:
-    """Return a SHA-256 over the bytes of tensors, in order, least significant byte first."""
+    """Return the SHA-256 of the bytes of tensors, in order, the least significant byte first."""
     tensors = value if isinstance(value, tuple | list) else [value]
     hashed = hashlib.sha256()
     for tensor in tensors:
@@ -203,18 +208,18 @@ def digest(value: Any) -> str:
 
 
 def run(name: str, device: torch.device | None = None) -> str:
-    """Compute one case by portable arithmetic and return its hash; on the CPU by default."""
+    """Compute a case by portable arithmetic, by default on the CPU, and return its hash."""
     with device or torch.device("cpu"), portable_block():
         return digest(CASES[name]())
 
 
 def check(device: torch.device | None = None) -> tuple[str, ...]:
-    """Return the names of the operations whose hash differs here; see `run`."""
+    """Return the names of the operations whose hashes differ on this machine; see `run`."""
     return tuple(name for name in CASES if run(name, device) != GOLDEN.get(name))
 
 
 def check_grid(folder: Path) -> tuple[str, ...]:
-    """Return `("grid",)` if the bundled model's tiny grid differs here; on the CPU."""
+    """Return `("grid",)` if the bundled model's pictures (`grid_digest`) differ on this CPU."""
     pipeline = DiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     return () if grid_digest(pipeline) == GRID else ("grid",)

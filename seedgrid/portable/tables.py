@@ -1,7 +1,7 @@
-"""NumPy and `math` for the modules of schedulers, whose tables are made outside torch.
+"""Portable stand-ins for NumPy and `math` in schedulers' modules, whose tables torch does not make.
 
-Their logarithm, exponential and powers differ from processor to processor. Arrays made here use
-those of functions.py; a function that is neither exact nor replaced is refused by name.
+The logarithms, exponentials and powers of NumPy and `math` differ from processor to processor. The
+stand-ins use those of functions.py; a function that is neither exact nor replaced is refused.
 
     with portable_tables():
         scheduler = DDIMScheduler(...)
@@ -20,16 +20,17 @@ import torch
 from seedgrid.portable import functions
 from seedgrid.portable.rules import refusal
 
-_OF_BOTH: Final[dict[str, Callable[..., Any]]] = {  # In NumPy and in `math`
+# Replaced functions: of both NumPy and `math`, then of NumPy
+_SHARED: Final[dict[str, Callable[..., Any]]] = {
     name: getattr(functions, name) for name in ("exp", "expm1", "log", "sin", "cos", "tan", "tanh")
 }
-_OWN: Final = _OF_BOTH | {
+_UFUNCS: Final = _SHARED | {
     "sqrt": functions.sqrt,
     "arctan": functions.atan,
     "power": functions.power,
     "float_power": functions.power,
 }
-# One IEEE operation a number, or none at all.
+# Functions with at most one IEEE operation for each number
 _EXACT_UFUNCS_WORDS: Final = """
     add subtract multiply divide negative positive absolute fabs floor ceil rint trunc maximum
     minimum greater greater_equal less less_equal equal not_equal logical_and logical_or
@@ -43,7 +44,7 @@ _EXACT_FUNCTIONS_WORDS: Final = """
     expand_dims squeeze atleast_1d roll argmin argmax diff bool_ isclose
 """
 _EXACT_FUNCTIONS: Final = frozenset(_EXACT_FUNCTIONS_WORDS.split())
-_MATH_OWN: Final = _OF_BOTH | {
+_MATH_FUNCTIONS: Final = _SHARED | {
     "atan": functions.atan,
     "acos": functions.acos,
     "pow": functions.power,
@@ -55,9 +56,9 @@ _MATH_EXACT: Final = frozenset(_MATH_EXACT_WORDS.split())
 
 
 class PortableArray(np.ndarray):
-    """An array whose functions and operators give the same bits everywhere."""
+    """A NumPy array whose functions and operators give the same bits everywhere."""
 
-    __array_priority__ = 2000.0  # above a tensor's, so that sums of both are computed here
+    __array_priority__ = 2000.0  # Above a tensor's, so that operators with one are computed here
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [_plain(value) for value in inputs]
@@ -65,26 +66,26 @@ class PortableArray(np.ndarray):
             options["out"] = tuple(_plain(value) for value in options["out"])
         name = ufunc.__name__
         if name in _EXACT_UFUNCS and (method != "reduce" or name != "add"):
-            return _own_kind(getattr(ufunc, method)(*plain, **options))
+            return _portable(getattr(ufunc, method)(*plain, **options))
         if method == "reduce":
-            return _own_kind(np.add.accumulate(*plain, **options)[-1])
-        if name not in _OWN or method != "__call__":
+            return _portable(np.add.accumulate(*plain, **options)[-1])
+        if name not in _UFUNCS or method != "__call__":
             raise refusal(f"numpy.{name}")
-        return _own_kind(_computed(_OWN[name], plain, options.get("out")))
+        return _portable(_computed(_UFUNCS[name], plain, options.get("out")))
 
-    def item(self, *place: Any) -> Any:
+    def item(self, *index: Any) -> Any:
         """Return one number, whose powers are portable too."""
-        value = super().item(*place)
-        return Number(value) if isinstance(value, float) else value
+        value = super().item(*index)
+        return PortableFloat(value) if isinstance(value, float) else value
 
 
-class Number(float):
-    """A Python number taken out of a `PortableArray`."""
+class PortableFloat(float):
+    """A number taken out of a `PortableArray`."""
 
     def __pow__(self, other: Any, _: None = None) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        return Number(functions.power(float(self), float(other)))
+        return PortableFloat(functions.power(float(self), float(other)))
 
 
 def _plain(value: Any) -> Any:
@@ -93,12 +94,12 @@ def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, PortableArray) else value
 
 
-def _own_kind(value: Any) -> Any:
+def _portable(value: Any) -> Any:
     return value.view(PortableArray) if isinstance(value, np.ndarray) else value
 
 
 def _computed(function: Callable[..., Any], inputs: list[Any], out: Any) -> Any:
-    """Compute in float64 and round once to what NumPy would have given."""
+    """Compute in float64, and round once to the dtype that NumPy's function would return."""
     kinds = [value.dtype if isinstance(value, np.ndarray) else type(value) for value in inputs]
     dtype = np.result_type(*kinds, *([np.float32] if len(inputs) == 1 else []))
     value = np.asarray(function(*inputs))
@@ -112,21 +113,24 @@ def _computed(function: Callable[..., Any], inputs: list[Any], out: Any) -> Any:
 
 
 class _Module(types.ModuleType):
-    """Replaces a module: portable functions, exact ones, and a refusal for all others."""
+    """Stands in for a module: has replaced functions and exact ones, and refuses all others.
+
+    `wrap` is applied to all results.
+    """
 
     def __init__(
         self,
         module: types.ModuleType,
-        own: dict[str, Callable[..., Any]],
+        replaced: dict[str, Callable[..., Any]],
         exact: frozenset[str],
         wrap: Callable[[Any], Any],
     ) -> None:
         super().__init__(module.__name__)
-        self._module, self._own, self._exact, self._wrap = module, own, exact, wrap
+        self._module, self._replaced, self._exact, self._wrap = module, replaced, exact, wrap
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._own:
-            return self._wrapped(self._own[name])
+        if name in self._replaced:
+            return self._wrapped(self._replaced[name])
         if name not in self._exact:
             raise refusal(f"{self._module.__name__}.{name}")
         value = getattr(self._module, name)
@@ -141,19 +145,19 @@ class _Module(types.ModuleType):
         return call
 
 
-def interp(x: Any, places: Any, values: Any) -> Any:
-    """Interpolate as `numpy.interp`, by separate IEEE operations; `places` rise."""
-    x, places, values = (np.asarray(_plain(v), dtype=np.float64) for v in (x, places, values))
-    upper = np.clip(np.searchsorted(places, x, side="right"), 1, len(places) - 1)
+def _interp(x: Any, xp: Any, fp: Any) -> Any:
+    """Interpolate like `numpy.interp`, whose names these are, by separate IEEE operations."""
+    x, xp, fp = (np.asarray(_plain(value), dtype=np.float64) for value in (x, xp, fp))
+    upper = np.clip(np.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
     lower = upper - 1
-    slope = (values[upper] - values[lower]) / (places[upper] - places[lower])
-    between = slope * (x - places[lower]) + values[lower]
-    between = np.where(x >= places[-1], values[-1], between)
-    return _own_kind(np.where(x <= places[0], values[0], between))
+    slope = (fp[upper] - fp[lower]) / (xp[upper] - xp[lower])
+    between = slope * (x - xp[lower]) + fp[lower]
+    between = np.where(x >= xp[-1], fp[-1], between)
+    return np.where(x <= xp[0], fp[0], between)
 
 
 def _ufunc(name: str) -> Callable[..., Any]:
-    """Return a function that computes with `PortableArray` for any arguments."""
+    """Return a NumPy function that turns its arguments into `PortableArray`s."""
     ufunc = getattr(np, name)
 
     def call(*args: Any, **options: Any) -> Any:
@@ -166,24 +170,29 @@ def _to_number(value: Any) -> Any:
     return float(value) if isinstance(value, np.ndarray | np.floating) else value
 
 
+def _sum(x: Any) -> Any:
+    """Return the sum of all numbers, added in order."""
+    return np.add.accumulate(np.ravel(_plain(x)))[-1]
+
+
 _NUMPY: Final = _Module(
     np,
-    {name: _ufunc(name) for name in (*_OWN, *_EXACT_UFUNCS) if hasattr(np, name)}
-    | {"interp": interp, "sum": lambda x: _own_kind(np.add.accumulate(np.ravel(_plain(x)))[-1])},
+    {name: _ufunc(name) for name in (*_UFUNCS, *_EXACT_UFUNCS) if hasattr(np, name)}
+    | {"interp": _interp, "sum": _sum},
     _EXACT_FUNCTIONS,
-    _own_kind,
+    _portable,
 )
-_MATH: Final = _Module(math, _MATH_OWN, _MATH_EXACT, _to_number)
+_MATH: Final = _Module(math, _MATH_FUNCTIONS, _MATH_EXACT, _to_number)
 
 
 @contextmanager
 def portable_tables() -> Iterator[None]:
-    """Let the loaded modules of diffusers' schedulers compute their tables portably."""
+    """Use the stand-ins in the block, in all loaded modules of diffusers' schedulers."""
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if name.startswith("diffusers.schedulers.scheduling_"):
-                for alias, real, own in (("np", np, _NUMPY), ("math", math, _MATH)):
+                for alias, real, portable in (("np", np, _NUMPY), ("math", math, _MATH)):
                     if getattr(module, alias, None) is real:
                         stack.callback(setattr, module, alias, real)
-                        setattr(module, alias, own)
+                        setattr(module, alias, portable)
         yield

@@ -1,7 +1,7 @@
-"""Let each thread compute whole pieces of an operation by itself.
+"""Divide an operation into pieces, each of which is computed whole by one thread.
 
-torch's threads wait for each other after every step; a piece of a portable operation is a dozen
-short steps or more. Which thread computes a piece changes no bit.
+torch's own threads wait for each other after every step, and a portable operation has a dozen short
+steps or more. It changes no bit which thread computes a piece.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ _taken = ContextVar[int]("taken", default=1)  # Over how many threads operations
 
 @contextmanager
 def taken_from_torch() -> Iterator[None]:
-    """Spread operations over torch's threads, and let torch use one: its threads would spin."""
+    """In the block let torch use one thread, as others would spin, and use its number here."""
     count = torch.get_num_threads()
     token = _taken.set(count)
     torch.set_num_threads(1)
@@ -41,13 +41,13 @@ def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Res
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:
-    """Cut a length (0: no parts) into equal parts, in a number that the threads share evenly.
+    """Cut a length into parts of about equal length, at most `most`, evenly for the threads.
 
-    A part is at most `most` long, and at least `least` where it is cut only to occupy more threads.
+    Parts are made smaller to occupy all threads only if they remain at least `least` long.
     """
     count, threads = max(1, -(-length // most)), _taken.get()
     even = -(-count // threads) * threads
-    if length // even >= least:  # Otherwise further threads would cost more than they save.
+    if length // even >= least:  # Otherwise more threads would cost more than they save.
         count = even
     size = max(1, -(-length // count))
     return [slice(start, min(start + size, length)) for start in range(0, length, size)]
@@ -55,11 +55,12 @@ def cuts(length: int, most: int, least: int = 1) -> list[slice]:
 
 @lru_cache(maxsize=1)
 def _threads(count: int) -> ThreadPoolExecutor:
-    """Start threads in which torch uses no further ones; kept until another number is needed."""
+    """Start threads in which torch uses no other ones; kept until another number is needed."""
     return ThreadPoolExecutor(count, thread_name_prefix="portable", initializer=_begin)
 
 
 def _begin() -> None:
-    torch.get_num_threads()  # The first call takes over the process's number,
-    torch.set_num_threads(1)  # so a number set before it would be lost.
+    # The first `get_num_threads` of a thread overwrites its number by the process's.
+    torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.set_grad_enabled(False)

@@ -7,6 +7,7 @@
 within a step. /recipe reads a picture, /verify paints it again and compares. The rest is private.
 """
 
+import hashlib
 import inspect
 import shutil
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from anyio import to_thread
 
 from seedgrid.core.checks import check_count
 from seedgrid.core.errors import InputError, Notice, SeedGridError
-from seedgrid.core.events import Event, Loading, Queued, Step
+from seedgrid.core.events import Event, Step
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field, read_fields
 from seedgrid.core.picture import Entry, new_id
@@ -168,11 +169,11 @@ class Api:
     def _options(self, request: gr.Request | None) -> RunOptions:
         """Return the options of a caller's run: owner, address and library."""
         address = network_of(request.client.host if request and request.client else None)
-        caller = (request.session_hash if request else None) or address
-        owner = f"api-{caller}" if caller else "api"
-        return RunOptions(
-            owner=owner, address=address, library=self._libraries.of_programs(address)
-        )
+        owner = f"api-{(request and request.session_hash) or address}"
+        # All programs at an address are one visitor, whose folder does not name the address.
+        visitor = f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}"
+        library = self._libraries.of(visitor, address)
+        return RunOptions(owner=owner, address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
         """Return an upload's path and keep it for another hour; raise where it is none."""
@@ -296,15 +297,7 @@ def _errors_of_gradio() -> Iterator[None]:
 
 def _progress_text(event: Event, run: Run) -> str:
     done = f"{len(run.finished)} of {len(run.jobs)} done"
-    match event:
-        case Queued():
-            return f"waiting; {event.position} before this one"
-        case Loading():
-            return f"loading {event.model}"
-        case Step():
-            return f"step {event.number} of {event.total}, {done}"
-        case _:
-            return done
+    return f"step {event.number} of {event.total}, {done}" if isinstance(event, Step) else done
 
 
 def picture_record(entry: Entry, run: Run) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Builds studio and server and serves the page: for `app.py`, `seedgrid ui` and Spaces."""
 
 import atexit
+import inspect
 import logging
 import os
 import shutil
@@ -9,14 +10,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from seedgrid.core.variables import (
@@ -34,39 +32,24 @@ os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.diffusion.process import large_import
 
-_COMPONENTS: Final = "gradio.component_meta"
-_WRITE_STUB: Final = "create_or_modify_pyi"
-
-
-class _WithoutStubs(MetaPathFinder):
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target) if fullname == _COMPONENTS else None
-        if spec is not None and spec.origin is not None:
-            spec.loader = _Loader(fullname, spec.origin)
-        return spec
-
-
-class _Loader(SourceFileLoader):
-    def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
-        if hasattr(module, _WRITE_STUB):
-            setattr(module, _WRITE_STUB, lambda *_: None)
-
 
 @contextmanager
 def _without_stubs() -> Iterator[None]:
     """Import Gradio without its stub files, which no option turns off.
 
-    Each component class compares or writes a `.pyi` file: half of the time of Gradio's import.
+    Each component class whose source file is known compares or writes a `.pyi` file: half of the
+    time of Gradio's import.
     """
-    finder = _WithoutStubs()
-    sys.meta_path.insert(0, finder)
+    getfile = inspect.getfile
+    inspect.getfile = _unknown_file  # type: ignore[assignment] # by the parameter's name
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        inspect.getfile = getfile
+
+
+def _unknown_file(of: object) -> str:
+    raise OSError(of)
 
 
 with large_import(), _without_stubs():

@@ -176,9 +176,9 @@ def test_an_answer_that_comes_late_clears_no_newer_name(open_page: OpenPage, hub
     page = open_page()
     panel = show(page)
     held: list[Route] = []
-    page.route("**/seedgrid/models/add", lambda route: held.append(route))
+    page.route("**/seedgrid/models/add?*", lambda route: held.append(route))
     field = panel.locator("#sg-models-name")
-    with page.expect_request("**/seedgrid/models/add"):
+    with page.expect_request("**/seedgrid/models/add?*"):
         field.fill("one/name")
         page.keyboard.press("Enter")
     field.fill("another/name")

@@ -20,11 +20,11 @@ from seedgrid.portable.selftest import CASES, GOLDEN, run
 def is_found(name: str) -> bool:
     """Tell whether the hash of a case differs when torch computes that operation itself."""
     others = {key: value for key, value in RULES.items() if key != name}
-    above = {key: value for key, value in mode._ABOVE.items() if key.__name__ != name}
+    above = {key: value for key, value in mode._FUNCTION_RULES.items() if key.__name__ != name}
     with ExitStack() as stack:
-        if len(above) < len(mode._ABOVE):
-            (own,) = set(mode._ABOVE) - set(above)
-            stack.enter_context(mock.patch.dict(mode._ABOVE, {own: own}))
+        if len(above) < len(mode._FUNCTION_RULES):
+            (own,) = set(mode._FUNCTION_RULES) - set(above)
+            stack.enter_context(mock.patch.dict(mode._FUNCTION_RULES, {own: own}))
         else:
             stack.enter_context(mock.patch.dict(RULES, others, clear=True))
             stack.enter_context(mock.patch.object(mode, "EXACT", mode.EXACT | {name}))

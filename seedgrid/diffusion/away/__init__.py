@@ -1,1 +1,1 @@
-"""Computing elsewhere: another process, a lent GPU, another machine. Only plain things cross."""
+"""Painting in another process, on a GPU lent by Hugging Face, or on another machine."""

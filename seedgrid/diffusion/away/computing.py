@@ -1,11 +1,11 @@
-"""Paint in another process or on another machine: `compute` there, AwayBackend here.
+"""Paint in another process or on another machine: `compute` runs there, AwayBackend here.
 
-`compute` yields messages, which Ray or ZeroGPU's process pool pickles, like the batch:
+AwayBackend sends a `Batch`, and `compute` yields messages; Ray or ZeroGPU pickles both:
 
-    ("passport", passport)                  the model is loaded; the passport of what it paints
-    ("watch", method, numbers, previews)    a call of a method of `Watch`; None for no previews
-    ("pictures", outcomes, elapsed_s)       the end
-    ("failed", error)                       the end, in place of pictures
+    ("passport", passport)                  the model is loaded; the passport of its pictures
+    ("watch", method, numbers, previews)    a call of a method of `Watch`; previews may be None
+    ("pictures", outcomes, elapsed_s)       the last message
+    ("failed", error)                       the last message if something failed
 """
 
 import contextlib
@@ -31,24 +31,25 @@ logger = logging.getLogger(__name__)
 
 Message = tuple[Any, ...]
 
-make_backend: Callable[[], Backend] = DeferredBackend  # Paints here; others in tests and Ray
+# Makes the backend with which `compute` paints; tests and Ray's workers set another one
+make_backend: Callable[[], Backend] = DeferredBackend
 
 _MAX_PASSPORTS: Final = 256
-_LOADING_S: Final = 30  # Loading a model on a lent GPU, on top of what painting takes
-_MARGIN: Final = 1.5
-_MAX_LENT_S: Final = 120  # What ZeroGPU lends at most to visitors who are not signed in
-_made: list[Backend] = []
-_one_at_a_time = threading.Lock()
+_LOADING_S: Final = 30  # Time for loading a model on a lent GPU, besides painting
+_MARGIN: Final = 1.5  # Factor on the expected time of painting
+_MAX_LENT_S: Final = 120  # The most that ZeroGPU lends to visitors who are not signed in
+_backends: list[Backend] = []  # This process's backend, once it is made
+_painting = threading.Lock()  # Held by the one batch that is computed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What is computed elsewhere."""
+    """A task for `compute`."""
 
     recipes: tuple[Recipe, ...]
     placement: Placement
     paint: bool  # False only loads the model and returns the passport
-    # The folders of the pictures and masks that recipes begin from
+    # The folders that hold recipes' start pictures and masks
     starts: tuple[Path, ...] = field(default_factory=lambda: starts.places)
 
     def ends_with(self, message: Message) -> bool:
@@ -57,23 +58,27 @@ class Batch:
 
 
 class RemoteWorker(Protocol):
-    """Where `compute` runs."""
+    """The client of another process or machine."""
 
     def compute(self, batch: Batch) -> Generator[Message]:
-        """Run `compute` there and yield its messages; closing the generator stops it.
+        """Run the module's `compute` there and yield its messages; closing this generator stops it.
 
-        `("quiet",)` says that nothing came. Raises `remote_failed`; `worker_lost`: it is gone.
+        Also yields `("quiet",)` from time to time while no message comes. Raises `remote_failed`,
+        or `worker_lost` if the process or machine no longer exists.
         """
 
     def close(self) -> None:
-        """Free what it holds."""
+        """End the process, if it was started for this client."""
 
 
 class AwayBackend:
-    """Paints with a remote worker, under its passport; see `Backend` for each method."""
+    """Paints with a remote worker, whose passport its pictures get; see `Backend` for each method.
+
+    `cards` only answers `card`, on this machine.
+    """
 
     def __init__(self, worker: RemoteWorker, cards: Backend) -> None:
-        self.painted_s = 0.0
+        self.painted_s = 0.0  # How long the last batch took there
         self.card: Callable[[str | None], ModelCard] = cards.card
         self._worker = worker
         self._passports: dict[tuple[str, Placement], Passport] = {}
@@ -84,7 +89,7 @@ class AwayBackend:
         placement: Placement,
         watch: LoadWatch | None = None,  # noqa: ARG002 (the worker does not report its loading)
     ) -> Passport:
-        """Return the passport under which the worker computes, asking for it once."""
+        """Return the worker's passport; the worker is asked only once."""
         if not self.is_ready(recipe, placement):
             self._compute([recipe], placement, None)
         return self._passports[recipe.batch_key, placement]
@@ -96,7 +101,7 @@ class AwayBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Paint a batch there; raise RunCancelled, or `remote_changed` for another passport."""
+        """Paint a batch there; raise `remote_changed` if the worker's passport has changed."""
         expected = self.prepare(recipes[0], placement)
         outcomes = self._compute(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != expected:
@@ -104,7 +109,7 @@ class AwayBackend:
         return outcomes
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
-        """Return None: no time of a lent machine is spent on tests."""
+        """Return None: the lock is not tested with time of another machine."""
 
     def close(self) -> None:
         """Close the worker."""
@@ -113,7 +118,7 @@ class AwayBackend:
     def _compute(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
     ) -> tuple[Outcome, ...]:
-        """Paint recipes there; without a watch, only ask for the passport."""
+        """Paint recipes there; without a watch, only get the passport."""
         batch = Batch(recipes=tuple(recipes), placement=placement, paint=watch is not None)
         with contextlib.closing(self._worker.compute(batch)) as messages:
             for kind, *data in messages:
@@ -139,13 +144,13 @@ class AwayBackend:
 
 
 def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Message]:
-    """Load what a batch needs and paint it, in this process.
+    """Load what a batch needs and paint it in this process; yield messages (see above).
 
-    Closing this, or setting `stopped`, ends the painting within a step. A model that is being
-    loaded is loaded to its end, and stays loaded.
+    Closing this generator, or setting `stopped`, ends the painting within a step. The loading of a
+    model is not interrupted, and the model stays loaded.
     """
     watch = _SendingWatch(stopped or threading.Event())
-    # On a thread of its own, so that closing this never ends torch in the middle of a step.
+    # In a thread of its own, so that closing the generator never ends torch during a step
     worker = threading.Thread(target=_work, args=(batch, watch), daemon=True)
     worker.start()
     try:
@@ -160,7 +165,7 @@ def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Me
 
 
 class _SendingWatch:
-    """Sends each call of a `Watch` as a message."""
+    """A `Watch` that makes a message of each call."""
 
     def __init__(self, stopped: threading.Event) -> None:
         self.messages: SimpleQueue[Message] = SimpleQueue()
@@ -185,9 +190,9 @@ class _SendingWatch:
 
 def _work(batch: Batch, watch: _SendingWatch) -> None:
     try:
-        with _one_at_a_time:
+        with _painting:
             _paint(batch, watch)
-    except BaseException as error:  # The thread's edge: the listener must get a last message.
+    except BaseException as error:  # The thread's outermost function must send a last message.
         if not isinstance(error, SeedGridError):
             logger.exception("a batch failed unexpectedly")
             error = as_ours(error)
@@ -195,33 +200,35 @@ def _work(batch: Batch, watch: _SendingWatch) -> None:
 
 
 def _paint(batch: Batch, watch: _SendingWatch) -> None:
-    if watch.cancelled:  # It was stopped while another batch was computed here.
+    if watch.cancelled:  # It was stopped while it waited for another batch.
         raise RunCancelled("run_cancelled")
     starts.know(*batch.starts)
-    if not _made:
-        _made.append(make_backend())
-    watch.messages.put(("passport", _made[0].prepare(batch.recipes[0], batch.placement)))
+    if not _backends:
+        _backends.append(make_backend())
+    (backend,) = _backends
+    watch.messages.put(("passport", backend.prepare(batch.recipes[0], batch.placement)))
     if batch.paint:
         start_s = monotonic()
-        outcomes = _made[0].paint(batch.recipes, batch.placement, watch)
+        outcomes = backend.paint(batch.recipes, batch.placement, watch)
         watch.messages.put(("pictures", outcomes, monotonic() - start_s))
 
 
-def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001 (ZeroGPU gives it all)
-    """Return how many seconds of a GPU to ask for: as expected with a margin, and the loading."""
+# ZeroGPU passes the same arguments to the two functions.
+def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001
+    """Return how many seconds of a GPU to request: for loading, and for painting with a margin."""
     return min(_MAX_LENT_S, _LOADING_S + math.ceil(_MARGIN * expected_s))
 
 
-def _compute_lent(batch: Batch, expected_s: float) -> Iterator[Message]:  # noqa: ARG001 (same)
+def _compute_lent(batch: Batch, expected_s: float) -> Iterator[Message]:  # noqa: ARG001
     yield from compute(batch)
 
 
 class ZeroGpu:
-    """The GPU that a free Hugging Face Space lends for some seconds; see `RemoteWorker`.
+    """The GPU that a Hugging Face ZeroGPU Space lends for some seconds; see `RemoteWorker`.
 
-    `spaces.GPU` runs `compute` in a forked process that has CUDA; elsewhere it changes nothing. It
-    reads whose quota is used in the visitor's context (`Run.context`). Never run on a GPU. Made
-    before torch is imported, as importing `spaces` patches it.
+    `spaces.GPU` runs `compute` in a forked process with CUDA; outside of a Space it calls it as it
+    is. It finds the visitor whose quota is used in the context of the call (`Run.context`). Create
+    this before torch is imported, as importing `spaces` patches torch. Not tested on a GPU so far.
     """
 
     def __init__(self) -> None:
@@ -231,7 +238,7 @@ class ZeroGpu:
         self._speeds = Speeds()
 
     def compute(self, batch: Batch) -> Generator[Message]:
-        """Run `compute` on a GPU that is lent for it."""
+        """Run `compute` on a GPU that is lent for this batch."""
         expected_s = self._speeds.estimate_s(batch.recipes) if batch.paint else 0.0
         try:
             for message in self._lent(batch, expected_s):
@@ -239,11 +246,11 @@ class ZeroGpu:
                     self._speeds.note(batch.recipes[0], message[2])
                 yield message
         except Exception as error:
-            # Gradio's own error says why nothing was lent: no quota left, or none free.
-            # `compute` sends errors of painting as messages.
-            logger.warning("nothing was lent, or it was taken away", exc_info=True)
+            # Errors of painting come as messages, so this one is about lending. Its message, if it
+            # is Gradio's, gives the reason: no quota is left, or no GPU is free.
+            logger.warning("no GPU was lent, or it was taken away", exc_info=True)
             reason = str(getattr(error, "message", "") or error)
             raise RunError("remote_failed", reason=reason) from error
 
     def close(self) -> None:
-        """Do nothing: a lent GPU is returned without it."""
+        """Do nothing: a lent GPU is returned after each batch."""

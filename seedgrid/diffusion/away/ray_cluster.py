@@ -1,7 +1,7 @@
-"""RayCluster: many painters, each a process of Ray's on one of a cluster's machines.
+"""RayCluster: backends that paint in Ray's processes on the machines of a cluster.
 
-Ray queues, places and starts the workers: one more than there are is always requested, and starts
-as soon as a machine has room. `computing.py` says what is sent.
+Ray chooses the machines and starts the workers. One more worker than run now is always requested,
+so another one starts as soon as a machine has a free slot. `computing.py` describes the messages.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from seedgrid.diffusion.backend import Backend
 
 logger = logging.getLogger(__name__)
 
-_LISTEN_S: Final = 0.5  # After so long without a message, look whether to go on
+_LISTEN_S: Final = 0.5  # How long to wait for a message before looking whether to stop
 _RETRY_S: Final = 30.0  # Between a failed request to the cluster and the next
-_THREADS: Final = 3  # Of a worker's process, for the methods `compute`, `stop` and `stay`
+_THREADS: Final = 3  # Of a worker's process: its methods `compute`, `stop` and `stay` run at once
 
 MakeBackend = Callable[[], Backend]
 OnJoin = Callable[[str, AwayBackend], None]
@@ -34,25 +34,25 @@ OnLeave = Callable[[str], None]
 
 
 class RayWorker:
-    """What runs in a worker's process; Ray makes it there."""
+    """The actor in a worker's process, which Ray creates."""
 
     def __init__(self, make_backend: MakeBackend) -> None:
-        # Ray sets it to 1 where no processor is requested, but the number of threads changes bits:
-        # a worker takes what torch takes on this machine without Ray.
+        # Ray sets this to 1 if no processor is requested. But the number of threads changes bits,
+        # so a worker uses torch's default on its machine.
         os.environ.pop("OMP_NUM_THREADS", None)
         computing.make_backend = make_backend
         self._stops: dict[int, threading.Event] = {}
 
     def host(self) -> str:
-        """Return the name of this machine; the answer says that the worker has started."""
+        """Return the name of this machine; the first answer shows that the worker has started."""
         return socket.gethostname()
 
     def stay(self) -> None:
-        """Never return: when this call fails, the worker is gone."""
+        """Never return, so the caller sees from the call's error that the worker is gone."""
         threading.Event().wait()
 
     def compute(self, number: int, batch: Batch) -> Iterator[Message]:
-        """Run `computing.compute` here, under a number by which it is stopped."""
+        """Run `computing.compute` in this process, with a number for `stop`."""
         stopped = self._stops.setdefault(number, threading.Event())
         try:
             yield from computing.compute(batch, stopped)
@@ -60,7 +60,7 @@ class RayWorker:
             self._stops.pop(number, None)
 
     def stop(self, number: int) -> None:
-        """Stop a computation within a step; it may not have begun."""
+        """Stop the computation of this number within a step, even if it has not begun yet."""
         self._stops.setdefault(number, threading.Event()).set()
 
 
@@ -85,7 +85,7 @@ class _RayRemote:
                 has_ended = batch.ends_with(message)
                 yield message
         except (RayError, StopIteration) as error:
-            has_ended = True  # A stream without a last message means that the machine is gone.
+            has_ended = True  # The stream ended without a last message: the worker is gone.
             reason = str(error).strip().partition("\n")[0] or "it stopped answering"
             raise RunError("worker_lost", reason=reason[:200]) from error
         finally:
@@ -94,7 +94,7 @@ class _RayRemote:
                     self._actor.stop.remote(number)
 
     def close(self) -> None:
-        """End the worker's process; what it was doing is lost."""
+        """End the worker's process, and whatever it is computing."""
         with contextlib.suppress(RayError, ValueError):
             ray.kill(self._actor)
 
@@ -108,18 +108,20 @@ class RayCluster:
         self._make_backend = make_backend
         self._actors = ray.remote(RayWorker)
         self._numbers = count(1)
-        self._requested: dict[Any, tuple[str, Any]] = {}  # by `host`'s answer: the slot, the actor
-        self._staying: dict[Any, str] = {}  # by `stay`'s answer: the name
+        # Workers that may not have started: slot and actor by the reference of `host`'s result
+        self._requested: dict[Any, tuple[str, Any]] = {}
+        # Running workers: their names by the reference of `stay`'s result
+        self._running: dict[Any, str] = {}
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
     def begin(self, on_join: OnJoin, on_leave: OnLeave) -> None:
-        """Call back from now on when workers join and leave."""
+        """From now on call `on_join` and `on_leave` when workers join and leave."""
         self._thread = threading.Thread(target=self._follow, args=(on_join, on_leave), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the cluster; the workers that were started for us end."""
+        """Leave the cluster; this ends the workers that were started from here."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
@@ -129,21 +131,21 @@ class RayCluster:
         while not self._closing.is_set():
             try:
                 self._request_one_more()
-                answers = [*self._requested, *self._staying]
-                if not answers:
+                results = [*self._requested, *self._running]
+                if not results:
                     self._closing.wait(_LISTEN_S)
                     continue
-                for answer in ray.wait(answers, timeout=_LISTEN_S, fetch_local=False)[0]:
-                    if answer in self._staying:
-                        on_leave(self._staying.pop(answer))
+                for result in ray.wait(results, timeout=_LISTEN_S, fetch_local=False)[0]:
+                    if result in self._running:
+                        on_leave(self._running.pop(result))
                     else:
-                        on_join(*self._meet(answer))
-            except Exception:  # Ray may raise anything; the known workers go on.
+                        on_join(*self._started(result))
+            except Exception:  # Ray may raise anything; the running workers are not affected.
                 logger.exception("a worker could not be started, or the cluster does not answer")
                 self._closing.wait(_RETRY_S)
 
     def _request_one_more(self) -> None:
-        """Have Ray start a worker of each kind that its machines have slots for."""
+        """Request a worker for each kind of slot of the cluster, if none is requested already."""
         offered = {CPU_SLOT, GPU_SLOT} & ray.cluster_resources().keys()
         for slot in offered - {slot for slot, _ in self._requested.values()}:
             actor = self._actors.options(
@@ -154,9 +156,9 @@ class RayCluster:
             ).remote(self._make_backend)
             self._requested[actor.host.remote()] = slot, actor
 
-    def _meet(self, answer: Any) -> tuple[str, AwayBackend]:
-        """Return a worker that Ray has started, and its name."""
-        _, actor = self._requested.pop(answer)
-        name = f"{ray.get(answer)}-{next(self._numbers)}"
-        self._staying[actor.stay.remote()] = name
+    def _started(self, result: Any) -> tuple[str, AwayBackend]:
+        """Return the name and the backend of a worker that Ray has started."""
+        _, actor = self._requested.pop(result)
+        name = f"{ray.get(result)}-{next(self._numbers)}"
+        self._running[actor.stay.remote()] = name
         return name, AwayBackend(_RayRemote(actor), self._cards)

@@ -1,6 +1,7 @@
-"""This machine as a part of a cluster: begin one, join one, offer workers.
+"""This machine as a node of a Ray cluster: start a cluster, join one, offer slots for workers.
 
-Ray runs any code that is sent, so each connection needs a token. Dashboard and reports are off.
+Ray runs any code that is sent to it, so each connection must present a token. Ray's dashboard and
+usage reports are turned off.
 """
 
 import contextlib
@@ -16,10 +17,11 @@ from typing import Any, Final, NoReturn
 from seedgrid.core.errors import InputError, RunError
 
 PORT: Final = 6379
-CPU_SLOT: Final = "seedgrid_cpu"  # Ray's resource by which a machine offers workers without a GPU
-GPU_SLOT: Final = "seedgrid_gpu"  # The same for workers with one each
+# Names of Ray's custom resources: slots for workers without a GPU, and with one GPU each
+CPU_SLOT: Final = "seedgrid_cpu"
+GPU_SLOT: Final = "seedgrid_gpu"
 SETTINGS: Final = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray then listens at 127.0.0.1
+LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Listen at 127.0.0.1 only
 
 
 def read_address(text: str) -> str:
@@ -33,10 +35,10 @@ def read_address(text: str) -> str:
 def connect(cluster: str) -> str:
     """Connect this process to a cluster and return its `HOST:PORT`, for machines that join it.
 
-    `cluster` is `local` (begins one of this machine alone), `auto` (the one this machine is part
-    of) or `ray://HOST:PORT`, of which it must be part, too: Ray streams nothing to a client from
-    outside. Raises `ray_missing`, `cluster_address`, or `cluster_refused`: none is there, or it
-    refuses.
+    `cluster` is `local` (start one with this machine only), `auto` (the one that this machine has
+    joined) or `ray://HOST:PORT`. This machine must have joined that one, too, as Ray streams no
+    results to other clients. Raises `ray_missing`, `cluster_address`, or `cluster_refused` if no
+    cluster is there or it refuses the connection.
     """
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
     import ray
@@ -47,25 +49,28 @@ def connect(cluster: str) -> str:
     address = cluster if cluster in ("local", "auto") else read_address(cluster)
     try:
         context = ray.init(address, **options)
-    except Exception as error:  # Ray has no common class for its errors here.
+    except Exception as error:  # Ray's errors have no common class here.
         reason = str(error).strip().partition("\n")[0][:300]
         raise RunError("cluster_refused", value=cluster, reason=reason) from error
     return str(context.address_info["gcs_address"])
 
 
 def join(address: str | None, *, port: int = PORT) -> NoReturn:
-    """Offer this machine's workers until this process, which becomes Ray's, is stopped."""
+    """Start a cluster at a port, or join the one at an address, and offer this machine's slots.
+
+    Ray's program replaces this process. Raises `ray_missing`, `cluster_address`, `variable_number`.
+    """
     set_up()
-    where = ["--head", f"--port={port}", "--include-dashboard=false"]
+    options = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
-        where = [f"--address={read_address(address)}"]
-    offer = f"--resources={json.dumps(slots())}"
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, offer]
-    os.execv(sys.executable, command)  # noqa: S606 (our own words and a checked address)
+        options = [f"--address={read_address(address)}"]
+    resources = f"--resources={json.dumps(slots())}"
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options, resources]
+    os.execv(sys.executable, command)  # noqa: S606 (fixed options and a checked address)
 
 
 def slots() -> dict[str, int]:
-    """Return which workers this machine offers: `SEEDGRID_WORKERS`, or one a GPU, or one."""
+    """Return this machine's slots, by kind: `SEEDGRID_WORKERS`, or one for each GPU, or one."""
     from ray._private.accelerators import get_accelerator_manager_for_resource as manager
 
     num_gpus = int(manager("GPU").get_current_node_num_accelerators())
@@ -76,7 +81,7 @@ def slots() -> dict[str, int]:
 
 
 def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
-    """Set Ray's variables, and a token that only its owner can read; raise `ray_missing`."""
+    """Set Ray's environment variables, and make its token private; raise `ray_missing`."""
     if importlib.util.find_spec("ray") is None:
         raise InputError("ray_missing", field="cluster")
     for name, value in settings.items():
@@ -86,7 +91,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _keep_token_private(path: Path) -> None:
-    """Make the token if there is none; Ray would make one that everybody can read."""
+    """Make a token if there is none, for its owner only: Ray would make one that all can read."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

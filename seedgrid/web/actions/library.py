@@ -13,11 +13,10 @@ from typing import Annotated, Final
 from fastapi import Body
 from pydantic import Field, StringConstraints
 
-from seedgrid.core.errors import InputError, Notice, SeedGridError
+from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import MAX_TAGS, Entry, PictureId, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
-from seedgrid.core.variations import MIN_STEPS
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.own_texts import WorkPicture
@@ -239,21 +238,11 @@ class LibraryActions:
         data = {"tool": fitting.tool, "reasons": reasons, "settings": settings}
         status = stage.say(next_epoch(), "error_imported", kind="note") | {"data": data}
         del fields["model"]
-        if self._studio.card().num_inference_steps >= MIN_STEPS:
-            held = [line for each in fitting.reasons for line in _held_line(each, request.prompt)]
-            fields |= {"vary": held} if held else {}
         return PageUpdate(fields=fields, status=status)
 
 
 def _is_plain(taken: Taken) -> bool:
     return taken.error is not None and taken.error.code == "picture_without_recipe"
-
-
-def _held_line(reason: Notice, prompt: str) -> list[str]:
-    """Return the variation that adds words after held steps."""
-    if reason.code != "import_hold" or not str(reason.data["words"]).startswith(prompt):
-        return []
-    return [f"hold {reason.data['hold']}, {str(reason.data['words'])[len(prompt) :].lstrip(', ')}"]
 
 
 def _known_by_pixels(taken: Taken, library: Library) -> Taken:
@@ -271,20 +260,8 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
 
 
 def _search(library: Library, query: Query) -> Page:
-    return library.search(
-        query.text,
-        model=query.model or None,
-        seed=query.seed,
-        favourite=query.favourite or None,
-        since=query.since or None,
-        until=query.until or None,
-        trashed=query.trashed,
-        tag=query.tag or None,
-        sort=query.sort,
-        merged=True,
-        limit=PAGE_SIZE,
-        after=query.after,
-    )
+    conditions = query.model_dump(exclude={"number"}, exclude_defaults=True)
+    return library.search(**conditions, merged=True, limit=PAGE_SIZE)
 
 
 def _tags_of(library: Library) -> list[stage.Json]:

@@ -82,7 +82,7 @@ class Handlers(Streams):
         at_place = _find_place(snapshot, place) if place else None
         if at_place is not None:
             return at_place.show()
-        empty = snapshot.begun_anew()
+        empty = snapshot.moved(work=None, round=None, picked=None, run=None)
         if link:
             return _open_link(empty, link)
         if place:
@@ -124,10 +124,8 @@ class Handlers(Streams):
         """Paint what Refine would, without saving it."""
 
         def start(snapshot: Snapshot) -> Run:
-            picked, options = snapshot.picked(), self._options(snapshot, around, live=True)
-            if picked is None:
-                raise InputError("picture_unknown", field="picture", value="")
-            return self._refine(around, picked, **options)
+            options = self._options(snapshot, around, live=True)
+            return self._refine(around, snapshot.picked(), **options)
 
         return self._paint_live(number, kept, start)
 
@@ -171,11 +169,12 @@ class Handlers(Streams):
                 run.cancel()
         return PageUpdate(queue=snapshot.queue())
 
+    @reports_errors
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Put a picture into the card; without an id, the parent of the round, if it has one."""
-        return self._show_card(
-            kept, lambda snapshot: snapshot.find(picture_id or snapshot.parent_of_stage)
-        )
+        snapshot = self._snapshots.look(kept)
+        picked = snapshot.find(picture_id or snapshot.parent_of_stage)
+        return PageUpdate(picked=snapshot.card(picked))
 
     @reports_errors
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
@@ -193,13 +192,14 @@ class Handlers(Streams):
             return PageUpdate()
         return snapshot.moved(round=parent.lineage.round_id, picked=parent.id).show()
 
+    @reports_errors
     def on_favourite(
         self, picture_id: Id, favourite: Annotated[bool, Body()], kept: Kept
     ) -> PageUpdate:
         """Mark or unmark a favourite."""
-        return self._show_card(
-            kept, lambda snapshot: snapshot.library.set_favourite(picture_id or "", favourite)
-        )
+        snapshot = self._snapshots.look(kept)
+        marked = snapshot.library.set_favourite(picture_id or "", favourite)
+        return PageUpdate(picked=snapshot.card(marked))
 
     def advise(self, fields: FormPayload, around: RoundPayload, who: Asks = NOBODY) -> PageUpdate:
         """Return notices at the fields, and how long four such pictures take, for Live."""
@@ -222,24 +222,13 @@ class Handlers(Streams):
         """Return the options of the settings with a model."""
         return PageUpdate(offer=offered(self._studio, model, who.language))
 
-    def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
-        """Put a picture into the card, or show the error, which a run's next status may replace."""
-        state = read_page_state(kept)
-        try:
-            snapshot = self._snapshots.of(state)
-            return PageUpdate(picked=snapshot.card(find(snapshot)))
-        except SeedGridError as error:
-            return PageUpdate(status=stage.complain(state.epoch, error))
-
     def _start_from_pick(
         self, around: RoundPayload, kept: object, start: Callable[..., Run]
     ) -> PageUpdate:
-        """Start a round from the picked picture, if there is one."""
+        """Start a round from the picked picture."""
         snapshot = self._snapshots.look(kept)
-        picked, options = snapshot.picked(), self._options(snapshot, around)
-        if picked is None:
-            return PageUpdate()
-        return self._show_run(snapshot, start(picked, **options))
+        run = start(snapshot.picked(), **self._options(snapshot, around))
+        return self._show_run(snapshot, run)
 
     def _options(
         self, snapshot: Snapshot, fields: FormPayload | RoundPayload, *, live: bool = False

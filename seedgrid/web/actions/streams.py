@@ -6,7 +6,7 @@ A listener holds no thread. A run goes on when its listener leaves; a verificati
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from anyio import to_thread
@@ -47,7 +47,7 @@ class Streams:
             run = snapshot.run
             if run is not None and run.has_ended and not is_on_stage(run, state):
                 return
-            updates = self._follow_run(state, run) if run else self._follow_warming(snapshot)
+            updates = self._follow_run(state, run) if run else self._follow_warming(state.epoch)
             async with aclosing(updates):
                 async for update in updates:
                     yield update
@@ -79,20 +79,18 @@ class Streams:
                     await asyncio.sleep(_PREVIEW_S)
         await to_thread.run_sync(self._snapshots.lock.consider, run)
 
-    async def _follow_warming(self, snapshot: Snapshot) -> AsyncGenerator[PageUpdate, None]:
-        epoch = snapshot.state.epoch
-        shown, rail = await to_thread.run_sync(lambda: (snapshot.stage({}), snapshot.rail()))
-        update, warmth = PageUpdate(stage=shown, rail=rail), self._studio.engine.warmth
+    async def _follow_warming(self, epoch: int) -> AsyncGenerator[PageUpdate, None]:
+        warmth = self._studio.engine.warmth
         is_loading = warmth.state == "loading"
         if is_loading:
-            yield replace(update, status=stage.say(epoch, "status_warming", model=warmth.model))
+            yield PageUpdate(status=stage.say(epoch, "status_warming", model=warmth.model))
         while (warmth := self._studio.engine.warmth).state == "loading":
             await asyncio.sleep(_POLL_S)
             yield PageUpdate()
         if warmth.error is not None:
-            yield replace(update, status=stage.complain(epoch, warmth.error))
+            yield PageUpdate(status=stage.complain(epoch, warmth.error))
         elif is_loading:
-            yield replace(update, status=stage.say(epoch, "status_ready"))
+            yield PageUpdate(status=stage.say(epoch, "status_ready"))
 
     async def on_verify(self, picture_id: Id, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
         """Paint a picture again from its recipe: yield the progress, then the verdict."""

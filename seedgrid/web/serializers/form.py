@@ -35,6 +35,7 @@ def _values_of(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose att
     return make_dataclass("_Values", values, frozen=True, kw_only=True)
 
 
+_OF_RECIPE: Final = tuple(row for row in ON_PAGE if row.belongs == "recipe")
 _PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
 
 
@@ -59,17 +60,15 @@ class RoundPayload(_values_of(_PLACED)):  # type: ignore[misc] # made at run tim
 
 def read_request(payload: FormPayload) -> Request:
     """Read the fields of the recipe."""
-    settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(payload))
-    return Request(**settings)
+    return Request(**read_fields(_OF_RECIPE, vars(payload)))
 
 
 def read_valid(payload: FormPayload) -> Request:
     """Read the fields of the recipe that are valid; the others stay open."""
     settings: dict[str, Any] = {"prompt": ""}
-    for row in ON_PAGE:
-        if row.belongs == "recipe":
-            with suppress(InputError):
-                settings |= read_fields((row,), vars(payload))
+    for row in _OF_RECIPE:
+        with suppress(InputError):
+            settings |= read_fields((row,), vars(payload))
     return Request(**settings)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Entry, Lineage, without_circles
 from seedgrid.core.prompts import compare_words
-from seedgrid.core.recipe import Passport, Recipe, describe_mix
-from seedgrid.core.text import one_line, picture_filename
+from seedgrid.core.recipe import Recipe, describe_mix
+from seedgrid.core.text import picture_filename
 from seedgrid.core.variations import fours
 from seedgrid.engine import Run
 from seedgrid.formats.links import link_query
@@ -60,12 +60,10 @@ def card(
     lock: Json | None,
     model: ModelCard | None,
     models: Sequence[str] = (),
-    is_spread: bool = False,
 ) -> Json:
     """The picked picture: its seed, its words compared with its parent's, its settings.
 
     `model` is the card of its model, if installed; `models` are others that can paint its seed.
-    With `is_spread` (several computers paint) the card names the device.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -87,7 +85,6 @@ def card(
         "usual_scheduler": model.scheduler if model else recipe.scheduler,
         "model": recipe.model.id,
         "loras": [f"{lora.id} {lora.scale:g}" for lora in recipe.loras],
-        "where": _where(entry.passport) if is_spread else "",
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
         "strength": "" if recipe.upscaler or not recipe.start else f"{recipe.strength:g}",
@@ -102,12 +99,6 @@ def card(
         "file": picture_filename(recipe.prompt, recipe.seed, entry.lineage.change),
         "fours": {} if recipe.upscaler else fours(recipe, schedulers, models),
     }
-
-
-def _where(passport: Passport) -> str:
-    """Name a device; a processor with its instruction set, since its name leaves that open."""
-    kind = passport.cpu_capability if passport.device == "cpu" else ""
-    return one_line(", ".join(filter(None, (passport.device_name, kind))), limit=60)
 
 
 def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:

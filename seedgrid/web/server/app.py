@@ -64,15 +64,12 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
         super().__init__(**options)
         self._uploads = uploads
         self._host = host
+        self.frames = SPACE_FRAMES if host is None else ""  # Sites that may show it in a frame
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware, the guard outside."""
         guarded = Guard(super().build_middleware_stack(), self._uploads, self._host)
-        return SecurityHeaders(Unexpected(guarded), _frames(self._host))
-
-
-def _frames(host: str | None) -> str:
-    return SPACE_FRAMES if host is None else ""
+        return SecurityHeaders(Unexpected(guarded), self.frames)
 
 
 def make_server(
@@ -114,7 +111,7 @@ def make_server(
     server.include_router(model_routes(answers.studio, answers.file_work))
     server.router.routes.extend(
         [
-            _page_route(answers, language, _frames(host)),
+            _page_route(answers, language, server.frames),
             Route("/seedgrid/assets/{version}/{name:path}", file_answer),
             _health_route(answers.studio),
         ]

@@ -15,7 +15,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from anyio import to_thread
 from fastapi import APIRouter, Form, UploadFile
 from PIL import Image
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -33,7 +32,7 @@ from seedgrid.storage.unpacking import unpacked
 from seedgrid.studio import check_starts
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.stage import opening_files
-from seedgrid.web.server.page import FOREVER, HARMLESS, UNCACHED, choose_language, json_answer
+from seedgrid.web.server.page import FOREVER, UNCACHED, json_answer
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch
@@ -61,23 +60,21 @@ def file_routes(answers: Answers) -> APIRouter:
         path = libraries.of(who.visitor).file_of(picture_id)
         if path is None:
             return _no_picture()
-        headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse changes threads every 64 KB. Large ones would stay in
             # memory while a client does not read them.
             if path.stat().st_size <= _IN_ONE_PIECE:
-                return Response(path.read_bytes(), media_type="image/png", headers=headers)
+                return Response(path.read_bytes(), media_type="image/png", headers=FOREVER)
         except OSError:
             return _no_picture()
-        return FileResponse(path, media_type="image/png", headers=headers)
+        return FileResponse(path, media_type="image/png", headers=FOREVER)
 
     @router.get("/live/{recipe_id}.png")
     def live(recipe_id: str, who: Asks) -> Response:
         pixels = answers.studio.engine.painted_live(who.visitor, recipe_id)
         if pixels is None:
             return _no_picture()
-        data, headers = png.pack(pixels), UNCACHED | HARMLESS
-        return Response(data, media_type="image/png", headers=headers)
+        return Response(png.pack(pixels), media_type="image/png", headers=UNCACHED)
 
     @router.get("/thumbs/{picture_id}.jpg")
     async def thumb(picture_id: str, who: Asks) -> Response:
@@ -93,7 +90,7 @@ def file_routes(answers: Answers) -> APIRouter:
         data = await thumbs.run(find)
         if data is None:
             return _no_picture()
-        return Response(data, media_type="image/jpeg", headers=FOREVER | HARMLESS)
+        return Response(data, media_type="image/jpeg", headers=FOREVER)
 
     @router.get("/opening/{number}.webp")
     def opening(number: int) -> Response:
@@ -101,7 +98,7 @@ def file_routes(answers: Answers) -> APIRouter:
             return _no_picture()
         # WebP: every new visitor loads it, and it has two thirds of a JPEG's bytes.
         data = _thumbnail(opening_files()[number - 1], _OPENING_PX, "WEBP")
-        headers = {"Cache-Control": "max-age=3600"} | HARMLESS
+        headers = {"Cache-Control": "max-age=3600"}
         return Response(data, media_type="image/webp", headers=headers)
 
     @router.post("/drop")
@@ -112,19 +109,16 @@ def file_routes(answers: Answers) -> APIRouter:
         kept: dict[str, Any] = {"visitor": who.visitor, "address": who.address}
         with suppress(TypeError, ValueError, RecursionError):  # It is no JSON, or no object.
             kept = {**json.loads(state), **kept}
-        limit = answers.file_work.bounds.dropped
-        folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
+
+        def take() -> PageUpdate:
+            with tempfile.TemporaryDirectory(prefix="seedgrid-drop-") as folder:
+                names = [_keep(Path(folder), file, number) for number, file in enumerate(files)]
+                return answers.library.on_drop(names, kept, answers.file_work.bounds.dropped)
+
         try:
-            names = await to_thread.run_sync(
-                lambda: [_keep(folder, file, number) for number, file in enumerate(files)]
-            )
-            update = await answers.file_work.do(
-                who.address, lambda: answers.library.on_drop(names, kept, limit)
-            )
+            update = await answers.file_work.do(who.address, take)
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
-        finally:
-            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
         return json_answer(update.parts())
 
     return router
@@ -179,7 +173,6 @@ def export_routes(answers: Answers) -> APIRouter:
         scope: Literal["round", "work", "picture"],
         kind: Literal["png", "zip", "py"],
         who: Asks,
-        lang: str = "",
         starts: bool = False,
     ) -> Response:
         """A sheet, a bundle or a script; `starts` includes the pictures that others start from."""
@@ -194,7 +187,7 @@ def export_routes(answers: Answers) -> APIRouter:
                 "zip": lambda path: write_bundle(entries, path, has_starts=starts),
                 "py": lambda path: path.write_text(script(entries, has_starts=starts), "utf-8"),
             }
-            draw = partial(write_sheet, entries, language=choose_language(lang))
+            draw = partial(write_sheet, entries, language=who.language)
             return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
 
         return await _answered(file_work, who, find(who, picture_id, scope), make)
@@ -288,7 +281,7 @@ def _archive(
             piece = await file_work.run(lambda: next(pieces, None))
 
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
-    headers = HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
+    headers = {"Content-Disposition": f'attachment; filename="{filename}"'}
     return Streaming(body(), media_type="application/zip", headers=headers)
 
 
@@ -297,4 +290,4 @@ def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Res
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
     path = Path(kept.enter_context(folder)) / name
     write(path)
-    return FileResponse(path, filename=name, headers=HARMLESS)
+    return FileResponse(path, filename=name)

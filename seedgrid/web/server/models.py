@@ -7,7 +7,7 @@ import ipaddress
 import re
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter
@@ -25,21 +25,20 @@ from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
-from seedgrid.web.server.page import choose_language, json_answer, say, sentence
+from seedgrid.web.server.page import json_answer, say, sentence
 from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.state.page_state import Asks, Who
 
 Json = dict[str, Any]
 
-_ACTIONS: Final = ("download", "stop", "discard", "add", "configure", "delete")
+Action = Literal["download", "stop", "discard", "configure", "delete", "add"]
 _FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
 
 
 class ModelAction(BaseModel):
-    """The model that an action is for, and the language of the answer."""
+    """The model that an action is for."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
-    lang: Annotated[str, StringConstraints(max_length=20)] = "en"
 
 
 def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
@@ -50,41 +49,36 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
     router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
     @router.get("/models")
-    async def models(who: Asks, lang: str = "", moving: bool = False) -> Response:
-        language = choose_language(lang)
+    async def models(who: Asks, moving: bool = False) -> Response:
         if moving:
-            return json_answer({"downloads": _downloads(manager, language)})
-        listed = partial(_listed, manager, language, _may_change(who))
+            return json_answer({"downloads": _downloads(manager, who.language)})
+        listed = partial(_listed, manager, who.language, _may_change(who))
         try:
             return json_answer(await file_work.do(who.address, listed))
         except RunError as error:
-            return json_answer(_wrong(error, language), 429)
+            return json_answer(_wrong(error, who.language), 429)
 
     @router.post("/models/{action}")
-    def act(action: str, body: ModelAction, who: Asks) -> Response:
-        language = choose_language(body.lang)
-        if action not in _ACTIONS:
-            return json_answer({"said": "there is no such thing to do", "wrong": True}, 404)
+    def act(action: Action, body: ModelAction, who: Asks) -> Response:
         try:
             if action != "download" and not _may_change(who):  # The manager itself bounds those.
                 raise ModelError("download_forbidden", value=body.name)
-            result = _act(manager, action, body.name, language)
+            result = _act(manager, action, body.name, who.language)
             return json_answer({"said": result, "wrong": False})
         except (SeedGridError, OSError) as error:
-            return json_answer(_wrong(error, language))
+            return json_answer(_wrong(error, who.language))
 
     @router.put("/models/file/{name}")
-    async def take(name: str, request: Request, who: Asks, lang: str = "") -> Response:
-        language = choose_language(lang)
+    async def take(name: str, request: Request, who: Asks) -> Response:
         try:
             if not _may_change(who):
                 raise ModelError("download_forbidden", value=name)
             await _take(manager, name, request)
         except (SeedGridError, OSError) as error:
-            return json_answer(_wrong(error, language))
+            return json_answer(_wrong(error, who.language))
         except ClientDisconnect:
             return json_answer({"said": "", "wrong": True}, 400)
-        return json_answer({"said": say("models_added", language, name=name), "wrong": False})
+        return json_answer({"said": say("models_added", who.language, name=name), "wrong": False})
 
     return router
 
@@ -143,7 +137,7 @@ def _wrong(error: Exception, language: str) -> Json:
     return {"said": text, "wrong": True}
 
 
-def _act(manager: ModelManager, action: str, name: str, language: str) -> str:
+def _act(manager: ModelManager, action: Action, name: str, language: str) -> str:
     """Do something with a model; return a sentence on a result that the panel does not show."""
     match action:
         case "download":

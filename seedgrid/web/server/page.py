@@ -5,7 +5,7 @@ Addresses of scripts and styles contain a digest of all of them, so browsers cac
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Any, Final
@@ -26,10 +26,6 @@ from seedgrid.storage.files import assets_folder
 # For addresses with a digest or a random id
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 UNCACHED: Final = {"Cache-Control": "no-store"}
-HARMLESS: Final = {  # For files: a browser runs nothing that is in one
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'",
-}
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")  # The order in `page.css`
 _KINDS: Final = {
@@ -118,12 +114,6 @@ def file_answer(request: Request) -> Response:
     return compressed(request, body, kind, headers)
 
 
-@lru_cache(maxsize=16)
-def document(language: str, suffixes: tuple[str, ...]) -> bytes:
-    """Return the page in a language, rendered once."""
-    return render(language, suffixes).encode()
-
-
 def json_answer(parts: Mapping[str, object], status_code: int = 200) -> Response:
     """Answer with JSON, as the parts of the page that change are sent."""
     body = json.dumps(parts, ensure_ascii=False).encode()
@@ -144,7 +134,8 @@ def _packed(body: bytes) -> bytes:
     return packed
 
 
-def render(language: str, suffixes: Sequence[str]) -> str:
+@lru_cache(maxsize=16)
+def document(language: str, suffixes: tuple[str, ...]) -> bytes:
     """Return the page's HTML in a language; `suffixes` are the default variations."""
     folder = f"seedgrid/assets/{version()}"
     locale = locales()[language]
@@ -172,7 +163,7 @@ def render(language: str, suffixes: Sequence[str]) -> str:
         settings=_groups(expert=False),
         experts=_groups(expert=True),
     )
-    return html
+    return html.encode()
 
 
 def _groups(*, expert: bool) -> list[list[Field]]:

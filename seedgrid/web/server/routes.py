@@ -59,13 +59,7 @@ def starting_suffixes(studio: Studio) -> tuple[str, ...]:
 def page_routes(answers: Answers) -> APIRouter:
     """Return the routes of all actions."""
     painting, library = answers.handlers, answers.library
-    streams: dict[str, Callable[..., AsyncIterator[PageUpdate]]] = {
-        "follow": painting.follow,
-        "live-generate": painting.on_live_generate,
-        "live-refine": painting.on_live_refine,
-        "verify": painting.on_verify,
-    }
-    actions: dict[str, Callable[..., PageUpdate]] = {
+    actions: dict[str, Callable[..., PageUpdate | AsyncIterator[PageUpdate]]] = {
         "load": painting.on_load,
         "generate": painting.on_generate,
         "refine": painting.on_refine,
@@ -89,34 +83,32 @@ def page_routes(answers: Answers) -> APIRouter:
         "empty": library.on_empty_trash,
         "trash": library.on_trash,
         "mark": library.on_mark,
+        "follow": painting.follow,
+        "live-generate": painting.on_live_generate,
+        "live-refine": painting.on_live_refine,
+        "verify": painting.on_verify,
     }
     router = APIRouter(prefix="/seedgrid/do")
-    for name, action in (actions | streams).items():
-        respond = _streamed if name in streams else _answered
-        endpoint = _endpoint(action, respond)
-        router.add_api_route(f"/{name}", endpoint, methods=["POST"], response_model=None)
+    for name, action in actions.items():
+        router.add_api_route(f"/{name}", _endpoint(action), methods=["POST"], response_model=None)
     return router
 
 
 def _endpoint(
-    action: Callable[..., object], respond: Callable[[Any], Response]
+    action: Callable[..., PageUpdate | AsyncIterator[PageUpdate]],
 ) -> Callable[..., Response]:
     """Return a route's function with the action's signature, by which FastAPI passes arguments."""
 
     def endpoint(**arguments: Any) -> Response:  # noqa: ANN401 (of any action)
-        return respond(action(**arguments))
+        answer = action(**arguments)
+        if isinstance(answer, PageUpdate):
+            return json_answer(answer.parts())
+        return StreamingResponse(
+            lines(answer), media_type="text/event-stream", headers=_STREAM_HEADERS
+        )
 
     endpoint.__signature__ = inspect.signature(action, eval_str=True)  # type: ignore[attr-defined] # FastAPI reads it
     return endpoint
-
-
-def _answered(update: PageUpdate) -> Response:
-    return json_answer(update.parts())
-
-
-def _streamed(updates: AsyncIterator[PageUpdate]) -> Response:
-    events = lines(updates)
-    return StreamingResponse(events, media_type="text/event-stream", headers=_STREAM_HEADERS)
 
 
 async def lines(updates: AsyncIterator[PageUpdate]) -> AsyncIterator[str]:

@@ -61,7 +61,9 @@ async def who(request: Request) -> Who:
         visitor=named if _ID.fullmatch(named) else new_id(),
         host=host,
         address=network_of(host),
-        language=choose_language(request.headers.get("x-seedgrid-language")),
+        language=choose_language(
+            request.headers.get("x-seedgrid-language"), request.query_params.get("lang")
+        ),
         has_cookie=bool(_ID.fullmatch(cookie)),
     )
 

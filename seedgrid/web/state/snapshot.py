@@ -128,10 +128,6 @@ class Snapshot:
         lineage = entry.lineage
         return self.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
 
-    def begun_anew(self) -> Snapshot:
-        """Return the page before its first grid."""
-        return self.moved(work=None, round=None, picked=None, run=None)
-
     def run_of(self, round_id: str | None) -> Run | None:
         """Return the run of a round: the last one of this page, or another active one."""
         active = self._studio.engine.active_runs(self.state.visitor) if round_id else ()
@@ -174,20 +170,16 @@ class Snapshot:
         path = path_to(self.rounds, self.state.round or "")
         return path[-1].parent_id if path else None
 
-    def picked(self) -> Entry | None:
-        """Return the picked picture; raise `picture_unknown` if it was deleted for good."""
-        if self.state.picked is None:
-            return None
+    def picked(self) -> Entry:
+        """Return the picked picture; raise `picture_unknown` if there is none, or none any more."""
         of_work = next((each for each in self.entries if each.id == self.state.picked), None)
-        return of_work or self.library.get(self.state.picked)
+        return of_work or self.library.get(self.state.picked or "")
 
     def find(self, picture_id: str | None) -> Entry | None:
         """Return a picture, or None when it is not there. Does not read the whole work."""
-        if picture_id is None:
-            return None
         of_work = next((entry for entry in self._read or () if entry.id == picture_id), None)
         with suppress(InputError):
-            return of_work or self.library.get(picture_id)
+            return of_work or self.library.get(picture_id or "")
         return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
@@ -257,7 +249,6 @@ class Snapshot:
             lock=self._lock.of(entry),
             model=model,
             models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
-            is_spread=self._studio.engine.num_painters > 0,
         )
 
     def _place(self, *, is_asked: bool) -> stages.Json:

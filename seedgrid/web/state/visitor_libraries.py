@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 import time
@@ -23,19 +22,15 @@ AWAY_S: Final = 6 * 3600.0
 _KEPT_S: Final = 1800.0  # A library that was used so recently is not deleted to make room
 
 
+@dataclass(frozen=True)
 class OneLibrary:
     """The studio's own library for everybody."""
 
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
+    studio: Studio
 
     def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
         """Return the library of a visitor at an address."""
-        return self._studio.library
-
-    def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
-        """Return the library of the programs at an address."""
-        return self._studio.library
+        return self.studio.library
 
 
 @dataclass(eq=False)
@@ -100,10 +95,6 @@ class VisitorLibraries:
             if library is None:
                 library = self._held[visitor] = Library(visit.folder, watcher=visit)
             return library
-
-    def of_programs(self, address: str) -> Library:
-        """Return the library of the programs at an address, bounded like a visitor's."""
-        return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
     def delete_unused(self) -> None:
         """Delete the libraries of visitors who have been away too long."""
