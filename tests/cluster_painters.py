@@ -61,10 +61,7 @@ class OtherBackend(FakeBackend):
 class DyingBackend(FakeBackend):
     """Is gone as soon as it is to paint."""
 
-    has_died = False
-
     def paint(self, *_: Any) -> Any:
-        self.has_died = True
         raise RunError("worker_lost", reason="killed")
 
 

@@ -5,8 +5,6 @@
 A prompt with the word "broken" makes the fake backend fail at step 2, and the word "spoilt" leaves
 a batch's last such picture without numbers. One with the word "held"
 waits before its first step, and a model with `load_held` to be loaded, until its `Gate` opens.
-One with the word "dies" ends the engine's thread, one with "hangs" keeps it longer than anybody
-waits for it.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ import httpx
 ROOT = Path(__file__).parent.parent
 TRIM_S = "SEEDGRID_TEST_TRIM_S"
 """So often, in seconds, the page gives back what it has freed: what it holds can be seen then."""
-_HANGS_S = 45.0
 
 
 @dataclass(frozen=True)
@@ -203,10 +200,6 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
             spoilt = [place for place, each in enumerate(recipes) if "spoilt" in each.prompt]
             broken = Fault(step=2) if "broken" in recipes[0].prompt else None
             self.faults.append(Fault(cell=spoilt[-1]) if spoilt else broken)
-            if "dies" in recipes[0].prompt:
-                raise SystemExit(recipes[0].prompt)
-            if "hangs" in recipes[0].prompt:
-                time.sleep(_HANGS_S)
             return super().paint(recipes, placement, watch)
 
     def may_go(recipes: Sequence[Recipe], number: int) -> bool:

@@ -8,7 +8,6 @@ from pydantic import BaseModel
 from seedgrid.storage.cache import (
     cache_folder,
     recall,
-    recall_texts,
     recall_value,
     recall_values,
     remember_one,
@@ -52,10 +51,3 @@ def test_a_value_of_another_release_is_none() -> None:
     assert recall_values("found", Found) == [Found(number=1)]
     (cache_folder() / "found.json").write_text("[1]")
     assert recall("found") == {}
-
-
-def test_what_is_no_list_of_texts_is_left_out() -> None:
-    """A place that is a number was a stack trace where models are listed."""
-    for key, value in (("a", 5), ("b", ["one", 2]), ("c", "text"), ("d", None)):
-        remember_one("places", key, value)
-    assert recall_texts("places") == {"b": ["one"]}

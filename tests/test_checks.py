@@ -61,14 +61,6 @@ def entry(studio: Studio) -> Entry:
     return studio.grid("a fox", "5", width=64, height=64, num_inference_steps=4)[0]
 
 
-def test_a_picture_is_found_identical(studio: Studio, entry: Entry) -> None:
-    """News while it paints, the verdict at the end, and nothing to complain of."""
-    *news, verdict = verdicts(studio, entry.id, ME)
-    assert all(said["working"] for said in news)
-    assert (verdict["id"], verdict["verdict"]) == (entry.id, "identical")
-    assert verdict["difference"] is None
-
-
 def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
     studio: Studio, entry: Entry
 ) -> None:

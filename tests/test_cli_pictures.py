@@ -108,6 +108,7 @@ def test_verify_says_what_became_of_pictures(
     verdicts = rows(capsys.readouterr().out)
     assert sorted(v["path"] for v in verdicts) == sorted(row["path"] for row in grid)
     assert {v["verdict"] for v in verdicts} == {"identical"}
+    assert verdicts[0].keys() >= {"path", "verdict", "max_abs_diff", "psnr_db", "reasons"}
     assert len(fake.calls) == 1
     sheets = tmp_path / "sheets"
     sheets.mkdir()
@@ -119,6 +120,7 @@ def test_verify_says_what_became_of_pictures(
     assert main(["verify", str(path), grid[1]["picture_id"]]) == 1
     words = capsys.readouterr().out.split()
     assert (words[0], "identical" in words) == ("altered", True)
+    assert main(["verify", str(tmp_path / "nowhere.png")]) == 2, "it is not there"
 
 
 @pytest.mark.usefixtures("fake")

@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -34,13 +35,13 @@ TESTS = Path(__file__).parent
 SIXTEEN = tuple(range(16))
 
 
+@dataclass(frozen=True)
 class Cluster:
     """One cluster of two workers on this machine, as `ui --cluster local` begins it."""
 
-    def __init__(self, engine: Engine, folder: Path, address: str) -> None:
-        self.engine = engine
-        self.folder = folder
-        self.address = address
+    engine: Engine
+    folder: Path
+    address: str
 
 
 @pytest.fixture(scope="module")

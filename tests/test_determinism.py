@@ -68,12 +68,3 @@ def test_every_switch_is_put_back(prepare: Callable[[], None], level: Any) -> No
     with pytest.raises(KeyError), determinism(level):
         raise KeyError
     assert in_force() == before
-
-
-def test_levels_nest() -> None:
-    """An inner level ends where the outer one goes on."""
-    with determinism("strict"):
-        outer = in_force()
-        with determinism("seeded"):
-            pass
-        assert in_force() == outer

@@ -115,15 +115,6 @@ def test_stop_takes_effect_within_one_step(painter: DiffusersBackend, folder: Pa
     assert len(paint(painter, recipes)) == 4
 
 
-def test_a_batch_holds_only_what_belongs_together(painter: DiffusersBackend, sd: Path) -> None:
-    """More recipes than the width, or of other settings, are a mistake of the caller."""
-    recipes = recipes_for(painter, sd)
-    with pytest.raises(ValueError, match="lock_width"):
-        paint(painter, [*recipes, recipes[0]])
-    with pytest.raises(ValueError, match="batch_key"):
-        paint(painter, [recipes[0], recipes[1].replace(num_inference_steps=7)])
-
-
 def test_the_passport_is_that_of_the_computation(painter: DiffusersBackend, sd: Path) -> None:
     """Threads and determinism are those in force while painting, and put back afterwards."""
     recipe = recipes_for(painter, sd)[0]

@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
+from command import ROOT, run_python
 from hub import COMMIT, Hub
 
-from seedgrid.core.errors import ModelError, RunCancelled
+from seedgrid.core.errors import ModelError
 from seedgrid.models import download as downloading
 from seedgrid.models import registry
 from seedgrid.models.hub import ask, repository_folder
 
-ROOT = Path(__file__).parent.parent
 WEIGHTS = "unet/diffusion_pytorch_model.safetensors"
 
 
@@ -36,17 +36,11 @@ def refusal(name: str = "someone/foxes") -> str:
     return str(caught.value)
 
 
-def at_a_terminal(hub: str, home: Path, *words: str, **more: str) -> tuple[int, str, str]:
-    """Run `seedgrid models` as somebody at a terminal does: exit code, output, errors."""
-    done = subprocess.run(
-        [sys.executable, "-m", "seedgrid", "models", *words],
-        cwd=ROOT,
-        env=os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(home)} | more,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    return done.returncode, done.stdout, done.stderr
+def at_a_terminal(hub: str, home: Path, *, code: int = 0, **more: str) -> str:
+    """Fetch the foxes as somebody at a terminal does, which ends with this code; its errors."""
+    command = ("-m", "seedgrid", "models", "--download", "someone/foxes")
+    environment = os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(home)} | more
+    return run_python(*command, code=code, env=environment).stderr
 
 
 def fetched(home: Path) -> Path:
@@ -108,24 +102,9 @@ def test_a_killed_download_goes_on_where_it_was(hub: Hub, tmp_path: Path) -> Non
         process.kill()
     hub.may_go.set()
     hub.asked.clear()
-    code, _, said = at_a_terminal(hub.address, tmp_path, "--download", "someone/foxes")
-    assert code == 0, said
+    at_a_terminal(hub.address, tmp_path)
     assert hub.starts()[0] > 0
     assert fetched(tmp_path).is_dir()
-
-
-def test_what_the_watch_raises_stops_a_download(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
-    """Stop, between two pieces."""
-
-    def stop(num_bytes: int) -> None:
-        if num_bytes > 50_000:
-            raise RunCancelled("run_cancelled")
-
-    with pytest.raises(RunCancelled):
-        download("someone/foxes", stop)
-    assert downloading.unfinished_bytes("someone/foxes") > 0
-    downloading.discard_unfinished("someone/foxes")
-    assert downloading.unfinished_bytes("someone/foxes") == 0
 
 
 def test_a_file_that_is_finished_while_others_are_counted_counts_nothing(hub_home: Path) -> None:  # noqa: ARG001
@@ -181,8 +160,8 @@ def test_a_hub_that_hangs_up_is_asked_no_five_times(tmp_path: Path) -> None:
 
         threading.Thread(target=hang_up, daemon=True).start()
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
-        code, _, said = at_a_terminal(address, tmp_path, "--download", "someone/foxes")
-    assert (code, len(said.splitlines())) == (2, 1)
+        said = at_a_terminal(address, tmp_path, code=2)
+    assert len(said.splitlines()) == 1
     assert "“someone/foxes” could not be downloaded" in said
     assert len(asked) <= 2  # The client itself tries a connection that broke once more.
 
@@ -190,7 +169,6 @@ def test_a_hub_that_hangs_up_is_asked_no_five_times(tmp_path: Path) -> None:
 def test_a_hub_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     """Offline on purpose, or by accident."""
     for more in ({}, {"HF_HUB_OFFLINE": "1"}):
-        words = ("--download", "someone/foxes")
-        code, _, said = at_a_terminal("http://127.0.0.1:9", tmp_path, *words, **more)
-        assert (code, len(said.splitlines())) == (2, 1)
+        said = at_a_terminal("http://127.0.0.1:9", tmp_path, code=2, **more)
+        assert len(said.splitlines()) == 1
         assert "“someone/foxes” could not be downloaded" in said

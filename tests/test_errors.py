@@ -42,14 +42,6 @@ def test_each_sentence_is_one_line_and_ends() -> None:
         assert text[0].isupper() or text[0] in "“{", code
 
 
-def test_the_data_hang_on_the_error() -> None:
-    """An error holds code, field and data, so that other languages can say it too."""
-    error = InputError("seed_range", field="seeds", value=-1)
-    assert (error.code, error.field) == ("seed_range", "seeds")
-    assert error.data == {"field": "seeds", "value": -1}
-    assert "-1" in str(error)
-
-
 @pytest.mark.parametrize("language", locales())
 def test_a_librarys_own_sentence_ends_once(language: str) -> None:
     """What diffusers says ends with a full stop as often as not; ours has one in either case."""

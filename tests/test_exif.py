@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import struct
-import tracemalloc
 
 import pytest
 from foreign_files import codes, node
@@ -113,24 +111,3 @@ def test_a_block_that_leads_nowhere_ends() -> None:
         data = head + (len(segment) + 2).to_bytes(2, "big") + segment + b"\xff\xda\0\0"
         with contextlib.suppress(PictureError):
             assert exif.read_texts(data) == {}
-
-
-@pytest.mark.parametrize("first_tag", [0x0100, 0x9000], ids=["tags of ours", "tags of nobody"])
-def test_fields_that_share_their_bytes_do_not_multiply_them(first_tag: int) -> None:
-    """Three hundred fields that all point at the same two megabytes: 600 MB were held at once."""
-    num_fields, size = 300, 2_000_000
-    at = 8 + 2 + 12 * num_fields + 4
-    fields = b"".join(
-        struct.pack("<HHII", first_tag + number, 7, size, at) for number in range(num_fields)
-    )
-    count = struct.pack("<H", num_fields)
-    block = b"II*\0" + struct.pack("<I", 8) + count + fields + bytes(4) + b"x" * size
-    data = b"RIFF\0\0\0\0WEBPEXIF" + struct.pack("<I", len(block)) + block
-    tracemalloc.start()
-    try:
-        with contextlib.suppress(PictureError):
-            assert exif.read_texts(data) == {}
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 10 * len(data)

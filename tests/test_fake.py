@@ -1,19 +1,17 @@
-"""The fake backend: it consumes its generators, so wrong ones change pictures."""
+"""The fake backend: a picture is its recipe's own, and steps, previews and Stop are real."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from stores import MakeRecipes
 from watches import SilentWatch
 
-from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
-from seedgrid.testing.fake import FakeBackend, Generators, fresh_generators
+from seedgrid.testing.fake import FakeBackend
 
 
 def paint(backend: FakeBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
@@ -34,44 +32,6 @@ def test_a_picture_depends_on_its_recipe_only(make_recipes: MakeRecipes) -> None
     assert same(together, alone) == [True] * 4
 
 
-def _shared(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
-    return [fresh_generators(recipes)[0]] * len(recipes)
-
-
-def _misordered(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
-    return fresh_generators(recipes)[::-1]
-
-
-class _Stale:
-    """Keeps its generators from call to call."""
-
-    def __init__(self) -> None:
-        self._kept: list[np.random.Generator] = []
-
-    def __call__(self, recipes: Sequence[Recipe]) -> list[np.random.Generator]:
-        self._kept = self._kept or fresh_generators(recipes)
-        return self._kept
-
-
-@pytest.mark.parametrize("generators", [_shared, _misordered])
-def test_wrong_generators_change_pictures(
-    make_recipes: MakeRecipes, generators: Generators
-) -> None:
-    """One generator for all, or generators in another order, are noticed in every cell."""
-    recipes = make_recipes()
-    expected = paint(FakeBackend(), recipes)
-    assert same(paint(FakeBackend(generators=generators), recipes), expected) == [False] * 4
-
-
-def test_stale_generators_change_pictures(make_recipes: MakeRecipes) -> None:
-    """A generator that was used before gives another picture, the second time."""
-    recipes = make_recipes()
-    expected = paint(FakeBackend(), recipes)
-    backend = FakeBackend(generators=_Stale())
-    assert same(paint(backend, recipes), expected) == [True] * 4
-    assert same(paint(backend, recipes), expected) == [False] * 4
-
-
 def test_steps_and_previews_come_in_order(make_recipes: MakeRecipes) -> None:
     """Each step is told once, with one preview a recipe that gets nearer to the picture."""
     watcher = SilentWatch(with_previews=True)
@@ -81,11 +41,3 @@ def test_steps_and_previews_come_in_order(make_recipes: MakeRecipes) -> None:
     distances = [np.abs(previews[0].astype(int) - small).mean() for previews in watcher.previews]
     assert distances[0] > distances[1] > distances[2]
     assert all(len(previews) == 4 for previews in watcher.previews)
-
-
-def test_cancel_within_one_step(make_recipes: MakeRecipes) -> None:
-    """No step is begun after the watch says so."""
-    watcher = SilentWatch(stop_after=2)
-    with pytest.raises(RunCancelled):
-        FakeBackend().paint(make_recipes(steps=9), Placement(), watcher)
-    assert watcher.steps == [(1, 9), (2, 9)]

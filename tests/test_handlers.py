@@ -54,10 +54,6 @@ def follow(handlers: Handlers, shown: PageUpdate) -> list[PageUpdate]:
     return following.follow(handlers, kept(shown))
 
 
-def is_painting(news: PageUpdate) -> bool:
-    return bool(news.stage["cells"][0]["state"] == "painting")
-
-
 def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any], PageUpdate]:
     """Generate and wait; return the place and the last news."""
     shown = handlers.on_generate(asked, {})
@@ -78,47 +74,6 @@ def refine(
     return shown, follow(handlers, shown)[-1]
 
 
-def test_generate_fills_the_stage_with_the_seeds_asked_for(handlers: Handlers) -> None:
-    """Four cells, each with the seed that made it and a picture of its own."""
-    _, news = grid(handlers)
-    cells = news.stage["cells"]
-    assert [cell["seed"] for cell in cells] == [5, 6, 7, 8]
-    assert {cell["state"] for cell in cells} == {"done"}
-    assert len({cell["id"] for cell in cells}) == 4
-    assert (news.stage["busy"], news.status["key"]) == (False, "status_done")
-
-
-def test_previews_are_small_pictures_for_every_cell(handlers: Handlers, painter: Painter) -> None:
-    """While a run goes on, each cell has a step and a JPEG of its own."""
-    painter.num_steps = 0
-    forming: list[list[dict[str, Any]]] = []
-
-    def look(news: PageUpdate) -> None:
-        if is_painting(news):
-            forming.append(news.stage["cells"])
-            painter.num_steps += 1
-
-    following.follow(handlers, kept(handlers.on_generate(ASKED, {})), look)
-    assert len(forming) >= 2
-    for cells in forming:
-        previews = [cell["preview"] for cell in cells]
-        assert all(uri.startswith("data:image/jpeg;base64,") for uri in previews)
-        assert len(set(previews)) == 4
-        assert max(map(len, previews)) < 40_000
-
-
-def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
-    """All four variations carry the picked picture's seed; the card shows the parent."""
-    place, news = grid(handlers)
-    picked = news.stage["cells"][2]
-    shown, news = refine(handlers, place, picked["id"])
-    assert [cell["seed"] for cell in news.stage["cells"]] == [7, 7, 7, 7]
-    assert [cell["words"] for cell in news.stage["cells"]] == [
-        suffix.removeprefix(", ") for suffix in GUIDE_SUFFIXES
-    ]
-    assert (shown.picked["id"], shown.picked["hint"]) == (picked["id"], "card_parent")
-
-
 @pytest.mark.parametrize(
     ("only", "code"),
     [
@@ -132,23 +87,6 @@ def test_a_mask_that_means_nothing_is_said(handlers: Handlers, only: str, code: 
     around = RoundPayload(vary=GUIDE_SUFFIXES, only=only)
     status = handlers.on_refine(around, place).status
     assert status["key"] == code
-
-
-def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> None:
-    """Back goes one round up each time, with the picture picked that was gone on from."""
-    place, news = grid(handlers)
-    gone_on_from = []
-    for cell in (0, 1, 2, 3):
-        gone_on_from.append(news.stage["cells"][cell]["id"])
-        shown, news = refine(handlers, place, gone_on_from[-1])
-        place = kept(shown)
-    for expected in reversed(gone_on_from):
-        shown = handlers.on_back(place)
-        place = kept(shown)
-        assert shown.picked["id"] == expected
-        assert shown.stage["cells"][shown.stage["picked"]]["id"] == expected
-    assert shown.rail["has_parent"] is False
-    assert handlers.on_back(place) == PageUpdate()
 
 
 def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> None:
@@ -176,48 +114,6 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: P
     again = handlers.on_go(second["id"], kept(away))
     painter.num_steps = math.inf
     assert follow(handlers, again)[-1].stage["cells"][0]["state"] == "done"
-
-
-def test_a_reload_shows_the_same_place(handlers: Handlers) -> None:
-    """What the browser kept is enough to show stage, rail and card again."""
-    place, news = grid(handlers)
-    again = handlers.on_load(place)
-    assert [c["id"] for c in again.stage["cells"]] == [c["id"] for c in news.stage["cells"]]
-    assert again.rail["rounds"] == news.rail["rounds"]
-
-
-def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: Painter) -> None:
-    """A closed tab stops nothing; the next one watches the same run to its end."""
-    painter.num_steps = 0
-    place = kept(handlers.on_generate(ASKED, {}))
-    reloaded = handlers.on_load(place)
-    assert reloaded.stage["busy"] is True
-    painter.num_steps = math.inf
-    assert follow(handlers, reloaded)[-1].status["key"] == "status_done"
-    assert len(painter.calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "field"),
-    [
-        ({"seeds": "abc"}, "seed_text", "seeds"),
-        ({"prompt": "   "}, "prompt_empty", "prompt"),
-        ({"size": "big"}, "size_text", "size"),
-        ({"steps": "0"}, "steps_range", "steps"),
-        ({"scheduler": "Magic"}, "scheduler_unknown", "scheduler"),
-        ({"model": "nope"}, "model_missing", "model"),
-        ({"mix": "some of 7"}, "mix_text", "mix"),
-    ],
-)
-def test_bad_input_is_named_at_its_field_and_loses_nothing(
-    handlers: Handlers, painter: FakeBackend, changes: dict[str, str], code: str, field: str
-) -> None:
-    """The message names the field; stage, rail and place stay as they are; nothing is painted."""
-    asked = FormPayload(**(vars(ASKED) | changes))
-    shown = handlers.on_generate(asked, {})
-    assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", field)
-    assert (shown.state, shown.stage, shown.rail) == (None, None, None)
-    assert painter.calls == []
 
 
 def test_stop_keeps_what_is_done_and_leaves_others_alone(
@@ -283,10 +179,3 @@ def test_an_unknown_place_is_the_page_before_the_first_grid(
     shown = handlers.on_load(first, **said)
     assert kept(shown)["round"] is None
     assert shown.status["key"] == ("place_unknown" if "place" in said else None)
-
-
-def test_a_link_waits_for_a_click(handlers: Handlers) -> None:
-    """Somebody else's link fills the fields in: nothing is painted before a hand says so."""
-    shown = handlers.on_load({}, link="prompt=a+red+fox&seeds=5-8&steps=3&size=64x64")
-    assert (shown.status["key"], shown.fields["prompt"]) == ("link_ready", "a red fox")
-    assert kept(shown)["run"] is None

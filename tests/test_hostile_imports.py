@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from foreign_files import COMFY, FOOOCUS, INVOKE, NOVELAI, SWARM_PARAMS, codes, imported, node
+from foreign_files import COMFY, FOOOCUS, INVOKE, NOVELAI, SWARM_PARAMS, imported, node
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,22 +63,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [-1, 1.5, float("nan"), float("inf"), "abc", True, None, [7], "9" * 40],
-)
-def test_what_is_no_seed_is_said_to_be_missing(seed: object) -> None:
-    """-1, NaN, infinity, texts and other types stand for no seed, in every tool's format."""
-    documents = [
-        {"invokeai_metadata": json.dumps(INVOKE | {"seed": seed})},
-        {"parameters": json.dumps({"sui_image_params": SWARM_PARAMS | {"seed": seed}})},
-        {"parameters": json.dumps(FOOOCUS | {"seed": seed})},
-        {"Software": "NovelAI", "Comment": json.dumps(NOVELAI | {"seed": seed})},
-    ]
-    for texts in documents:
-        assert "import_seed_missing" in codes(imported(**texts))
-
-
-@pytest.mark.parametrize(
     "number", [float("nan"), float("inf"), float("-inf"), 1e308, -5, "x", 2**70]
 )
 def test_numbers_out_of_all_range_are_left_out_or_brought_in(number: object) -> None:
@@ -87,39 +71,6 @@ def test_numbers_out_of_all_range_are_left_out_or_brought_in(number: object) -> 
     found = imported(invokeai_metadata=json.dumps(INVOKE | dict.fromkeys(names, number)))
 
     assert resolve(fit(found, FAKE_CARD).request, FAKE_CARD)
-
-
-_MANY = 120_000
-"""Of which two fit into what is read of a file."""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "(" * _MANY,
-        "[a" * (_MANY // 2),
-        'a:"' * (_MANY // 3),
-        "\x00\ud800" * (_MANY // 2),
-    ],
-)
-def test_long_texts_take_no_long_time(words: str) -> None:
-    """No pattern goes back and forth in a text: each of these took minutes if one did."""
-    settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
-    plain = words.replace("\ud800", "")
-    documents = [
-        {"parameters": f"x{plain}x\n{settings}, x{plain}x"},
-        {"invokeai_metadata": json.dumps(INVOKE | {"positive_prompt": f"x{words}x"})},
-        {"prompt": json.dumps(COMFY | {"6": node("CLIPTextEncode", text=f"x{words}x")})},
-        {"parameters": json.dumps({"sui_image_params": {"prompt": f"x{words}x"}})},
-        {"Software": "NovelAI", "Comment": json.dumps({"prompt": f"x{words}x"})},
-        {"parameters": json.dumps(FOOOCUS | {"prompt": words, "resolution": words})},
-    ]
-    for texts in documents:
-        try:
-            found = imported(**texts)
-        except PictureError:
-            continue
-        assert len(found.request.prompt) <= 5000
 
 
 def test_names_from_a_file_cannot_play_tricks_on_a_screen() -> None:

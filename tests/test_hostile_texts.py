@@ -9,21 +9,11 @@ from __future__ import annotations
 import pytest
 from refusing import refused
 
-from seedgrid.core.checks import MAX_MIX_CHARACTERS, MAX_SEEDS_CHARACTERS, parse_seeds
+from seedgrid.core.checks import MAX_MIX_CHARACTERS, MAX_SEEDS_CHARACTERS
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
 from seedgrid.formats.links import read_link
 from seedgrid.web.serializers.form import FormPayload, read_request
-
-
-@pytest.mark.parametrize("part", ["1   ", "1,", "1  -  2  ", "٣ \u3000"])
-@pytest.mark.parametrize("end", ["x", "-"])
-def test_a_long_list_of_seeds_is_refused_at_once(part: str, end: str) -> None:
-    """As long as the border lets in, and wrong at its end: it froze the server with 65 letters."""
-    text = (part * MAX_SEEDS_CHARACTERS)[: MAX_SEEDS_CHARACTERS - len(end)] + end
-
-    with refused(InputError, field="seeds"):
-        parse_seeds(text)
 
 
 @pytest.mark.parametrize(
@@ -71,17 +61,12 @@ def test_two_long_prompts_are_compared_within_a_bound(
     "query",
     [
         "seeds=" + "1+++" * 2400 + "x",
-        "seeds=" + "1%20" * 12_000,
-        "seeds=" + "1%E3%80%80" * 2400 + "%00",
-        "mix=" + "5:.5," * 12_000,
         "mix=" + "5:0." + "1" * 60_000,
         "size=" + "1" * 60_000,
         "steps=" + "1" * 60_000,
         "guidance=1." + "1" * 60_000,
-        "model=" + "a" * 60_000,
         "model=" + "a." * 30_000 + "/",
         "model=a/b@" + "c" * 60_000,
-        "seeds=" + "1," * 40_000,
     ],
 )
 def test_no_link_takes_long(query: str) -> None:

@@ -20,7 +20,6 @@ PAGE = """
 import sys
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web import launch
-launch.warm = lambda studio: None
 class Hanging(FakeBackend):
     def prepare(self, recipe, placement, watch=None):
         import threading

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pictures import MODEL, make_lineage, make_picture
+from pictures import make_lineage, make_picture
 from refusing import refused
 
 from seedgrid.core.errors import InputError, LibraryError
@@ -143,40 +143,6 @@ def test_search_finds_parts_of_words_in_any_script(
     entries = library.search(text).entries
 
     assert {names[entry.id] for entry in entries} == found
-
-
-def test_search_filters(library: Library) -> None:
-    """Model, seed, favourite and time narrow an answer, alone and together."""
-    other = MODEL.model_copy(update={"id": "other"})
-    old = library.add(
-        make_picture(seed=1, lineage=make_lineage(created_at="2025-01-02T03:04:05+00:00"))
-    )
-    new = library.add(make_picture(seed=2, model=other))
-    library.set_favourite(new.id, True)
-
-    assert ids(library.search(seed=1).entries) == [old.id]
-    assert ids(library.search(model="other").entries) == [new.id]
-    assert ids(library.search(favourite=True).entries) == [new.id]
-    assert ids(library.search(favourite=False).entries) == [old.id]
-    assert ids(library.search(until="2025-02").entries) == [old.id]
-    assert ids(library.search(since="2025-02").entries) == [new.id]
-    assert ids(library.search("fox", model="other", seed=2, favourite=True).entries) == [new.id]
-    assert library.search("fox", model="other", seed=1).entries == ()
-
-
-@pytest.mark.parametrize("text", ["", "fox", "fo"])
-def test_pages_show_every_picture_once_newest_first(library: Library, text: str) -> None:
-    """Going on from page to page meets everything, in order, without repeats."""
-    added = [library.add(make_picture(seed=seed)).id for seed in range(7)]
-
-    seen: list[str] = []
-    page = library.search(text, limit=3)
-    seen += ids(page.entries)
-    while page.after is not None:
-        page = library.search(text, limit=3, after=page.after)
-        seen += ids(page.entries)
-
-    assert seen == added[::-1]
 
 
 def test_the_trash_can_be_undone_until_it_is_emptied(library: Library) -> None:

@@ -13,7 +13,6 @@ from PIL import Image
 from servers import client_of
 
 from seedgrid.core.picture import Entry
-from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import MAX_PICTURES, LibraryActions, Query
 from seedgrid.web.server.routes import Answers
@@ -75,17 +74,6 @@ def test_what_is_no_question_gets_no_answer(
     assert client.post(f"/seedgrid/do/{action}", json={"asked": rubbish}).status_code == 422
 
 
-def test_opening_a_picture_leads_to_its_place(
-    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
-) -> None:
-    """Its round is on the stage, it is picked, its work is on the rail."""
-    wanted = works[1][1]
-    shown = actions.on_open(wanted.id, ME)
-    assert shown.stage["picked"] == 1
-    assert shown.picked["id"] == wanted.id
-    assert shown.state.work == wanted.lineage.work_id
-
-
 def test_a_note_is_kept(
     actions: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
@@ -107,18 +95,6 @@ def upload(tmp_path: Path, source: Path | bytes, name: str = "x.png") -> str:
     else:
         shutil.copy(source, target)
     return str(target)
-
-
-def test_a_dropped_picture_of_ours_is_kept_and_opened(
-    actions: LibraryActions, studio: Studio, elsewhere: Studio, tmp_path: Path
-) -> None:
-    """A PNG from another library comes in with its lineage; the upload itself is deleted."""
-    (theirs,) = elsewhere.grid("from a friend", "5", width=64, height=64)
-    file = upload(tmp_path, theirs.path)
-    shown = actions.on_drop([file], ME)
-    assert shown.picked["id"] == theirs.id
-    assert studio.library.get(theirs.id).pixels_sha256 == theirs.pixels_sha256
-    assert shown.status["key"] == "status_taken_in"
 
 
 def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
@@ -176,14 +152,3 @@ def test_a_bundle_of_pictures_without_recipes_is_explained(
         bundle.write(tmp_path / "red.png", "red.png")
     shown = actions.on_drop([upload(tmp_path, tmp_path / "red.zip", "x.zip")], ME)
     assert shown.status["key"] == "error_picture_without_recipe"
-
-
-def test_a_dropped_photograph_is_what_the_next_grid_begins_from(
-    actions: LibraryActions, tmp_path: Path
-) -> None:
-    """It holds no recipe: it is kept as a start, and only that field is filled in."""
-    Image.new("RGB", (64, 48), "red").save(tmp_path / "a.jpg")
-    file = upload(tmp_path, tmp_path / "a.jpg")
-    shown = actions.on_drop([file], ME)
-    assert list(shown.fields) == ["start"]
-    assert starts.pixels(shown.fields["start"]).shape == (48, 64, 3)

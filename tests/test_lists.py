@@ -49,21 +49,6 @@ def test_a_name_stands_for_each_line_of_its_file(
     assert list(opened)[: len(found)] == found
 
 
-def test_a_prompt_with_a_list_is_a_matrix_and_a_variation_several(studio: Studio) -> None:
-    """Each line on every seed; recipes hold plain words, and may be painted without the file."""
-    write(studio, "coat", b"red\nblue\n")
-    grid = studio.grid("a __coat__ fox", "0-1", width=64, height=64)
-    assert [(e.recipe.prompt, e.recipe.seed) for e in grid] == [
-        ("a red fox", 0),
-        ("a red fox", 1),
-        ("a blue fox", 0),
-        ("a blue fox", 1),
-    ]
-    varied = studio.refine(grid[3], [", in a __coat__ hat", ", artsy"])
-    words = ["in a red hat", "in a blue hat", "artsy"]
-    assert [e.recipe.prompt for e in varied] == [f"a blue fox, {each}" for each in words]
-
-
 def test_the_page_opens_lists_and_counts_their_pictures(studio: Studio) -> None:
     """In the prompt, the lines beside it and a variation; the bound stands and says its number."""
     handlers = Answers(studio).handlers

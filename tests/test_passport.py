@@ -10,7 +10,7 @@ from command import run_python
 
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.environment import current_passport, determinism
+from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.process import LIMIT_NAMES
 
 CPU = torch.device("cpu")
@@ -22,30 +22,6 @@ def test_no_field_of_it_is_left_empty() -> None:
     may_be_empty = {"instruction_limits", "vae_slicing", "vae_tiling"}
     for name in Passport.model_fields.keys() - may_be_empty:
         assert getattr(passport, name), name
-
-
-def test_it_tells_the_determinism_in_force_not_the_one_asked_for() -> None:
-    """What it says inside the strict context differs from what it says outside."""
-    with determinism("strict"):
-        strict = current_passport(CPU, Placement())
-    plain = current_passport(CPU, Placement())
-    assert strict.determinism["deterministic_algorithms"] == "2"
-    assert plain.determinism["deterministic_algorithms"] == "0"
-    assert strict.precision["onednn_matmul_precision"] == "ieee"
-
-
-def test_the_number_of_threads_is_part_of_it() -> None:
-    """One thread and two give different bits, so they are different passports."""
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        one = current_passport(CPU, Placement())
-        torch.set_num_threads(2)
-        two = current_passport(CPU, Placement())
-    finally:
-        torch.set_num_threads(before)
-    assert (one.threads, two.threads) == (1, 2)
-    assert one.digest != two.digest
 
 
 def test_placement_is_part_of_it() -> None:
@@ -78,14 +54,3 @@ def test_instruction_limits_are_those_of_the_start() -> None:
     clean = {name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
     done = run_python("-c", program, env=clean | limits)
     assert done.stdout.strip() == f"{limits} DEFAULT"
-
-
-def test_two_passports_of_one_machine_are_equal() -> None:
-    """Nothing in it changes from moment to moment."""
-    assert current_passport(CPU, Placement()) == current_passport(CPU, Placement())
-
-
-def test_previews_are_not() -> None:
-    """Looking on does not change a picture."""
-    watched = current_passport(CPU, Placement(previews=True))
-    assert watched == current_passport(CPU, Placement(previews=False))

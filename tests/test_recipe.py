@@ -147,13 +147,6 @@ def test_what_a_recipe_cannot_be(field: str, value: object) -> None:
         Recipe.model_validate_json(json.dumps(data))
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "NaN", "[" * 100_000, b"\xff\xfe"])
-def test_what_is_no_recipe_at_all(text: str | bytes) -> None:
-    """Nonsense, too deep JSON and broken bytes are one error, not a crash."""
-    with pytest.raises(ValidationError):
-        Recipe.model_validate_json(text)
-
-
 def test_a_passport_keeps_what_it_does_not_know() -> None:
     """A passport from another release keeps its fields, and they count in its digest."""
     passport = Passport.model_validate({"torch": "2.13", "moon_phase": "full"})

@@ -53,11 +53,6 @@ def test_a_models_own_scheduler_is_recognised(config: dict[str, Any], name: str)
     assert own_name(SD, config) == name
 
 
-def test_schedulers_that_ignore_generators_are_not_offered() -> None:
-    """Their noise would not be the picture's own."""
-    assert "DPMSolverSDEScheduler" not in {entry.scheduler_class for entry in TABLE.values()}
-
-
 def test_the_table_in_the_docs_is_of_this_table() -> None:
     """A scheduler that is added must be proven too: `python -m tools.prove` writes the page."""
     page = (Path(__file__).parents[1] / "docs" / "schedulers.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refused
 
-from seedgrid.core.checks import MAX_SEEDS_AT_ONCE, check_seed, format_seeds, parse_seeds
+from seedgrid.core.checks import MAX_SEEDS_AT_ONCE, format_seeds, parse_seeds
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import MAX_SEED
 
@@ -66,13 +66,6 @@ def test_random_draws_four_seeds_each_time(text: str) -> None:
     assert parse_seeds(format_seeds(first)) == first
     with pytest.raises(InputError):
         parse_seeds("1, random")
-
-
-@given(st.integers().filter(lambda value: not 0 <= value <= MAX_SEED))
-def test_no_seed_outside_32_bits(value: int) -> None:
-    """2**32 would be seed 0 to torch, and -1 would be 2**32 - 1: both are refused."""
-    with refused(InputError, "seed_range"):
-        check_seed(value)
 
 
 @given(st.lists(SEEDS, min_size=1, max_size=40))

@@ -170,17 +170,3 @@ def test_long_words_are_broken_and_cut() -> None:
     assert wrap("", 15, 500, 2) == []
     assert wrap("word " * 200, 15, 250, 2)[1].endswith("…")
     assert font.getlength("x") > 0
-
-
-def test_letters_without_width_are_measured_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many fit on a line: measured one by one, 4,000 took seconds."""
-    font, text, measured = font_for("\u0301", 15), "\u0301" * 4000, []
-
-    class Counted:
-        def getlength(self, part: str) -> float:
-            measured.append(len(part))
-            return font.getlength(part)
-
-    monkeypatch.setattr("seedgrid.export.drawing.font_for", lambda *_: Counted())
-    assert wrap(text, 15, 250, 2) == [text]
-    assert len(measured) < 50

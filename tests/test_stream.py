@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio
 import pytest
-from following import follow
 from gates import GatedBackend
 from starlette.applications import Starlette
 from starlette.responses import Response, StreamingResponse
@@ -18,7 +17,6 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from seedgrid.studio import Studio
-from seedgrid.web.actions import painting
 from seedgrid.web.serializers.form import FormPayload
 from seedgrid.web.server.routes import Answers, lines
 from seedgrid.web.state.page_state import PageUpdate
@@ -112,21 +110,3 @@ def test_what_was_told_is_not_told_again() -> None:
     then = PageUpdate(stage={"epoch": 1}, status={"key": "b"}, rail=rail)
     parts = [set(each) for each in told("".join(written(first, then)))]
     assert parts == [{"stage", "status", "rail"}, {"stage", "status"}]
-
-
-def test_known_pictures_come_with_the_answer_to_the_click(
-    studio: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the library knows is on the stage at once: there is nothing to follow."""
-    monkeypatch.setattr(painting, "_AT_ONCE_S", 60.0)  # A busy machine looks for longer.
-    handlers = Answers(studio).handlers
-    first = handlers.on_generate(ASKED, {})
-    assert first.state is not None
-    follow(handlers, first.state.model_dump(mode="json"))
-    again = handlers.on_generate(ASKED, first.state.model_dump(mode="json"))
-    assert again.stage is not None
-    assert [cell["state"] for cell in again.stage["cells"]] == ["done"] * 4
-    assert again.stage["busy"] is False
-    assert "follow" not in again.stage
-    assert again.status is not None
-    assert again.status["key"] == "status_remembered"

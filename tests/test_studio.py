@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command import run_python
 from refusing import refused
@@ -15,30 +14,14 @@ from seedgrid.core.errors import (
     InputError,
     LibraryError,
     Notice,
-    RunCancelled,
 )
-from seedgrid.core.events import Step
-from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
-from seedgrid.library import Library
 from seedgrid.studio import Studio, default_library, default_model
 from seedgrid.testing.fake import FakeBackend
 
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
-
-
-def test_the_workflow(studio: Studio, tmp_path: Path) -> None:
-    """Four seeds; one is picked; four variations of its words, all on its seed; one is saved."""
-    grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3", **SMALL)
-    assert [picture.seed for picture in grid] == [0, 1, 2, 3]
-    finals = studio.refine(grid[2])
-    assert [final.seed for final in finals] == [2] * 4
-    assert [final.prompt for final in finals] == [grid[2].prompt + s for s in GUIDE_SUFFIXES]
-    path = finals[3].save(tmp_path / "labrador.png")
-    assert png.read(path).recipe == finals[3].recipe
-    assert (np.asarray(finals[3].image) == png.read_pixels(path)).all()
 
 
 def test_the_lineage_of_a_refinement(studio: Studio) -> None:
@@ -142,26 +125,6 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     told = Notice("width_lowered", width=1, usual=4)
     assert [run.notices for run in runs] == [(), (told,), (told,), (), ()]
     assert str(told).startswith("Computed in batches of 1, not 4")
-
-
-def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
-    """A stopped run raises for who waits; its finished pictures are in the library."""
-    backend = FakeBackend(step_delay_s=0.01)
-    with Studio(library=tmp_path, backend=backend) as studio:
-        run = studio.start_grid(
-            Request(
-                prompt="a fox", seeds=tuple(range(8)), width=64, height=64, num_inference_steps=40
-            )
-        )
-        for event in run.events():
-            if isinstance(event, Step) and event.cells[0] == 4:
-                run.cancel()
-        with pytest.raises(RunCancelled):
-            run.result()
-        ids = {entry.id for entry in run.finished.values()}
-    library = Library(tmp_path)
-    assert {entry.id for entry in library.search().entries} == ids
-    assert len(ids) == 4
 
 
 def test_defaults_come_from_the_environment(

@@ -210,26 +210,3 @@ def test_what_has_to_be_loaded_counts(make_recipes: MakeRecipes) -> None:
     speeds.note_loading(foxes, 20.0)
     assert speeds.estimate_s([foxes]) == pytest.approx(1.0)
     assert speeds.estimate_s([plain]) == pytest.approx(21.0)
-
-
-def test_the_engine_tells_what_it_loaded_and_how_long_a_step_took(
-    make_recipes: MakeRecipes,
-) -> None:
-    """The bounds know only what the painter tells."""
-    with Engine(FakeBackend(), MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes(steps=4)), owner="a").result(SOON_S)
-        known = list(engine.speeds._known.values())
-        assert len(known) == 1
-        assert known[0][0] > 0, "what is done once is told apart from a step"
-        assert list(engine.speeds._loading) == [make_recipes()[0].model.id]
-
-
-def test_a_task_comes_between_two_batches_of_a_long_run(make_recipes: MakeRecipes) -> None:
-    """Verify, too, waits for one batch and not for a hundred."""
-    backend = Gated()
-    with Engine(backend, MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)), steps=1)), owner="a")
-        assert backend.begun.acquire(timeout=SOON_S)
-        painted = engine.submit_task(lambda _: len(backend.batches), owner="b")
-        backend.may_paint.release(9)
-        assert painted.result(SOON_S) == 1

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 
 import httpx
 import pytest
 from gradio_client import Client, handle_file
 from serving import serve
-from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.plan import plan_grid
-from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload
 from seedgrid.web.server.routes import Answers
-from seedgrid.web.server.waiting import followed
 
 SOON_S = 120.0
 MANY = 100
@@ -37,29 +32,6 @@ def test_many_calls_that_wait_leave_threads_for_a_click(tmp_path: Path) -> None:
             assert answer.status_code == 200
         job = client.submit(handle_file(pictures[0]), api_name="/recipe")
         assert job.result(timeout=SOON_S)["recipe"]["prompt"] == "a red fox"
-
-
-def test_waiting_for_a_run_takes_no_thread(make_recipes: MakeRecipes) -> None:
-    """As many waiters as one likes, told by the thread that paints."""
-    with Engine(FakeBackend(step_delay_s=0.05), MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes(steps=10)), owner="me")
-
-        async def follow() -> int:
-            async for _ in followed(run):
-                pass
-            return len(run.finished)
-
-        async def wait() -> int:
-            waiters = [asyncio.create_task(follow()) for _ in range(200)]
-            await asyncio.sleep(0)
-            count = threading.active_count()
-            assert set(await asyncio.wait_for(asyncio.gather(*waiters), SOON_S)) == {4}
-            assert await follow() == 4
-            return count
-
-        before = threading.active_count()
-        assert asyncio.run(wait()) <= before
-        assert run.state == "done"
 
 
 def test_a_run_is_stopped_by_its_owner_only(

@@ -58,25 +58,6 @@ def enter_zero_gpu() -> None:
     lent.init = lent.move = lambda *_, **__: None
 
 
-class Counting:
-    """Counts the steps that are told; see `Watch`."""
-
-    cancelled = False
-    num_steps = 0
-
-    def noise(self, previews: object) -> None:
-        pass
-
-    def step(self, *_: object) -> None:
-        self.num_steps += 1
-
-    def tile(self, number: int, total: int) -> None:
-        pass
-
-    def freed(self) -> None:
-        pass
-
-
 def is_cuda_forbidden() -> bool:
     """Tell whether torch refuses CUDA in this process, as in the parent of a Space."""
     try:
@@ -90,6 +71,7 @@ def main(model: str) -> None:
     """Paint two batches as a Space does."""
     enter_zero_gpu()
     from painting import PLACEMENT
+    from watches import SilentWatch
 
     from seedgrid.core.picture import pixels_sha256
     from seedgrid.core.request import Request, resolve
@@ -100,14 +82,14 @@ def main(model: str) -> None:
     size = {"width": 64, "height": 64, "num_inference_steps": 2}
     request = Request(prompt="a red fox", seeds=(0, 1, 2, 3), **size)
     recipes = resolve(request, backend.card(model))
-    watch = Counting()
+    watch = SilentWatch()
     painted = [backend.paint(recipes, PLACEMENT, watch) for _ in range(2)]
     print(  # noqa: T201 (a command prints)
         json.dumps(
             {
                 "pictures": [[pixels_sha256(each) for each in batch] for batch in painted],
                 "passport": backend.prepare(recipes[0], PLACEMENT).digest,
-                "steps": watch.num_steps,
+                "steps": len(watch.steps),
                 "asked": ASKED,
                 "forbidden": is_cuda_forbidden(),
                 "recipes": [recipe.model_dump_json() for recipe in recipes],

@@ -31,6 +31,7 @@ MISTAKES = (
     ("steps", "0", "is no number of steps"),
     ("size", "7", "7x7 does not work"),
     ("guidance", "31", "Guidance 31"),
+    ("mix", "some of 7", "no mix of seeds"),
 )
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 from serving import Gate, serve, serve_process
@@ -24,7 +21,6 @@ from steps import (
     set_steps,
     status,
     variation,
-    wait_for_new_round,
     wait_until_done,
 )
 
@@ -149,67 +145,6 @@ def test_an_address_opens_in_another_tab(page: Page, open_page: OpenPage) -> Non
 def generate_elsewhere(page: Page) -> None:
     prompt(page).fill("something else in another tab")
     generate(page)
-
-
-@pytest.mark.sweep
-def test_ten_random_moments(open_page: OpenPage, tmp_path: Path) -> None:
-    """In any order, a restart of the server too: pictures and words are those of the place."""
-    chance = np.random.default_rng(7)
-    moments = ["generate", "refine", "refine", "back", "back", "forward", "reload", "reload"]
-    places: list[tuple[list[str], list[str]]] = []
-    at = -1
-    with Restarted(tmp_path / "library") as server:
-        page = open_page(at=server.address, loses_server=True)
-        for moment, action in enumerate(["generate", *chance.permutation([*moments, "restart"])]):
-            if action in ("generate", "refine"):
-                if action == "generate":
-                    prompt(page).fill(f"moment {moment}")
-                else:
-                    cell(page, int(chance.integers(4))).click()
-                    places[at] = (places[at][0], fields(page))  # a second round offers other words
-                before = ids(page)
-                page.click("#sg-generate" if action == "generate" else "#sg-refine")
-                wait_for_new_round(page, before)
-                places, at = [*places[: at + 1], (ids(page), fields(page))], at + 1
-            elif action == "back" and at > 0:
-                page.go_back()
-                at -= 1
-            elif action == "forward" and at + 1 < len(places):
-                page.go_forward()
-                at += 1
-            elif action == "reload":
-                page.reload()
-            elif action == "restart":
-                server.stop()
-                variation(page, 1).fill(f", typed at moment {moment}, while nobody answers")
-                expect(page.locator("#sg-away")).to_be_visible()
-                places[at] = (places[at][0], fields(page))
-                server.start()
-                expect(page.locator("#sg-away")).to_have_count(0)
-            expect_ids(page, places[at][0])
-            expect_fields(page, places[at][1])
-        page.close()  # before its server
-
-
-class Restarted:
-    """A server that can be stopped and started again at the same address."""
-
-    def __init__(self, library: Path) -> None:
-        self._library = library
-        self._running = ExitStack()
-        self.address = self._running.enter_context(serve(library))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        self._running.close()
-
-    def start(self) -> None:
-        self._running.enter_context(serve(self._library, port=port_of(self.address)))
 
 
 @pytest.mark.sweep

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 from steps import (
     SOON_MS,
     Held,
+    OpenPage,
     cell,
     generate,
     prompt,
     wait_until_done,
-    wait_until_open,
 )
 
 
@@ -110,15 +109,9 @@ class Refused:
 
 
 @pytest.fixture
-def troubled(browser: Browser, address: str) -> Iterator[Page]:
+def troubled(open_page: OpenPage) -> Page:
     """A page whose console may speak of what was refused."""
-    context = browser.new_context(bypass_csp=True)
-    page = context.new_page()
-    page.set_default_timeout(SOON_MS)
-    page.goto(address)
-    wait_until_open(page)
-    yield page
-    context.close()
+    return open_page(loses_server=True)
 
 
 def test_what_was_refused_is_said_and_can_be_pressed_again(troubled: Page) -> None:
