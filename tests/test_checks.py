@@ -20,10 +20,11 @@ from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import LockBadge
 
 pytestmark = pytest.mark.usefixtures("forgetful")
-ME = {"visitor": "0" * 32}
+ME = PageState(visitor="0" * 32)
 SOON_S = 120.0
 
 
@@ -41,12 +42,12 @@ class ProbingBackend(GatedBackend):
         return report
 
 
-def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[str, Any]]:
+def verdicts(studio: Studio, picture_id: str | None, state: PageState) -> list[dict[str, Any]]:
     """What the Verify button answers, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
         handlers = Answers(studio).handlers
-        return [news.verdict async for news in handlers.on_verify(picture_id, kept)]
+        return [news.verdict async for news in handlers.on_verify(picture_id, state)]
 
     return asyncio.run(collect())
 

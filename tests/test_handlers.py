@@ -10,6 +10,7 @@ from typing import Any
 
 import following
 import pytest
+from following import nowhere
 from gates import HeldBackend
 from PIL import Image
 
@@ -18,7 +19,7 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import Answers
-from seedgrid.web.state.page_state import PageUpdate
+from seedgrid.web.state.page_state import PageState, PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
@@ -46,18 +47,14 @@ def handlers(answers: Answers) -> Handlers:
     return answers.handlers
 
 
-def kept(shown: PageUpdate) -> dict[str, Any]:
-    return shown.state.model_dump(mode="json")
-
-
 def follow(handlers: Handlers, shown: PageUpdate) -> list[PageUpdate]:
-    return following.follow(handlers, kept(shown))
+    return following.follow(handlers, shown.state)
 
 
-def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any], PageUpdate]:
+def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[PageState, PageUpdate]:
     """Generate and wait; return the place and the last news."""
-    shown = handlers.on_generate(asked, {})
-    return kept(shown), follow(handlers, shown)[-1]
+    shown = handlers.on_generate(asked, nowhere())
+    return shown.state, follow(handlers, shown)[-1]
 
 
 def mask_of(grey: int) -> str:
@@ -67,10 +64,8 @@ def mask_of(grey: int) -> str:
     return b64encode(file.getvalue()).decode()
 
 
-def refine(
-    handlers: Handlers, place: dict[str, Any], picture_id: str
-) -> tuple[PageUpdate, PageUpdate]:
-    shown = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | {"picked": picture_id})
+def refine(handlers: Handlers, place: PageState, picture_id: str) -> tuple[PageUpdate, PageUpdate]:
+    shown = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place.move(picked=picture_id))
     return shown, follow(handlers, shown)[-1]
 
 
@@ -83,7 +78,7 @@ def refine(
 )
 def test_a_mask_that_means_nothing_is_said(handlers: Handlers, only: str, code: str) -> None:
     place, shown = grid(handlers)
-    place |= {"picked": shown.stage["cells"][0]["id"]}
+    place = place.move(picked=shown.stage["cells"][0]["id"])
     around = RoundPayload(vary=GUIDE_SUFFIXES, only=only)
     status = handlers.on_refine(around, place).status
     assert status["key"] == code
@@ -92,7 +87,7 @@ def test_a_mask_that_means_nothing_is_said(handlers: Handlers, only: str, code: 
 def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> None:
     """A visitor's page cannot make the server read a file that its owner did not put there."""
     place, news = grid(handlers)
-    here = place | {"picked": news.stage["cells"][0]["id"]}
+    here = place.move(picked=news.stage["cells"][0]["id"])
     (tmp_path / "foxes.safetensors").write_bytes(b"")
     for named in (str(tmp_path / "foxes.safetensors"), "../foxes", "foxes"):
         shown = handlers.on_final(2, RoundPayload(upscaler=named), here)
@@ -104,14 +99,14 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: P
     place, news = grid(handlers)
     picked = {"picked": news.stage["cells"][0]["id"]}
     painter.num_steps = 0
-    forming = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | picked)
+    forming = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place.move(**picked))
     first, second = forming.rail["rounds"]
     assert (second["parent"], second["lane"]) == (first["id"], 0)
     assert [cell["id"] for cell in second["cells"]] == [None] * 4
-    away = handlers.on_back(kept(forming))
+    away = handlers.on_back(forming.state)
     assert away.stage["busy"] is True
     assert [cell["state"] for cell in away.stage["cells"]] == ["done"] * 4
-    again = handlers.on_go(second["id"], kept(away))
+    again = handlers.on_go(second["id"], away.state)
     painter.num_steps = math.inf
     assert follow(handlers, again)[-1].stage["cells"][0]["state"] == "done"
 
@@ -121,9 +116,9 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
 ) -> None:
     """Two visitors: one stops, the other's pictures are finished."""
     painter.num_steps = 0
-    mine = handlers.on_generate(ASKED, {})
-    yours = handlers.on_generate(ASKED, {})
-    handlers.on_stop(kept(mine))
+    mine = handlers.on_generate(ASKED, nowhere())
+    yours = handlers.on_generate(ASKED, nowhere())
+    handlers.on_stop(mine.state)
     painter.num_steps = math.inf
     stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
     assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
@@ -135,11 +130,11 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
 def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter) -> None:
     """The third visitor hears how many are before."""
     painter.num_steps = 0
-    runs = [handlers.on_generate(ASKED, {}) for _ in range(3)]
-    (news,) = following.follow(handlers, kept(runs[-1]), enough=lambda _: True)
+    runs = [handlers.on_generate(ASKED, nowhere()) for _ in range(3)]
+    (news,) = following.follow(handlers, runs[-1].state, enough=lambda _: True)
     assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
     for run in runs:
-        handlers.on_stop(kept(run))
+        handlers.on_stop(run.state)
 
 
 def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBackend) -> None:
@@ -148,7 +143,7 @@ def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBac
     place, news = grid(handlers, asked)
     picked = {"picked": news.stage["cells"][0]["id"]}
     on_cpu = RoundPayload(vary=GUIDE_SUFFIXES, device="cpu")
-    follow(handlers, handlers.on_refine(on_cpu, place | picked))
+    follow(handlers, handlers.on_refine(on_cpu, place.move(**picked)))
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
 
 
@@ -158,16 +153,16 @@ def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None
     parent = news.stage["cells"][2]["id"]
     second, later = refine(handlers, first, parent)
     child = later.stage["cells"][1]["id"]
-    round_ = kept(second)["round"]
+    round_ = second.state.round
     assert round_ is not None
-    shown = handlers.on_load({}, place=round_)
+    shown = handlers.on_load(nowhere(), place=round_)
     assert shown.place["fields"]["vary"] == list(GUIDE_SUFFIXES)
-    assert (kept(shown)["round"], kept(shown)["picked"]) == (round_, parent)
-    shown = handlers.on_load({}, place=child)
-    assert (kept(shown)["round"], kept(shown)["picked"]) == (round_, child)
+    assert (shown.state.round, shown.state.picked) == (round_, parent)
+    shown = handlers.on_load(nowhere(), place=child)
+    assert (shown.state.round, shown.state.picked) == (round_, child)
     assert shown.stage["picked"] == 1
-    shown = handlers.on_load(kept(shown), place=first["round"])
-    assert (kept(shown)["round"], kept(shown)["picked"]) == (first["round"], parent)
+    shown = handlers.on_load(shown.state, place=first.round)
+    assert (shown.state.round, shown.state.picked) == (first.round, parent)
 
 
 @pytest.mark.parametrize("said", [{"place": "0" * 32}, {"start": True}])
@@ -177,5 +172,5 @@ def test_an_unknown_place_is_the_page_before_the_first_grid(
     """What somebody else's library holds is not here, and is said so."""
     first, _ = grid(handlers)
     shown = handlers.on_load(first, **said)
-    assert kept(shown)["round"] is None
+    assert shown.state.round is None
     assert shown.status["key"] == ("place_unknown" if "place" in said else None)

@@ -16,8 +16,9 @@ from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import MAX_PICTURES, LibraryActions, Query
 from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.page_state import PageState
 
-ME = {"visitor": "0" * 32}
+ME = PageState(visitor="0" * 32)
 
 
 @pytest.fixture

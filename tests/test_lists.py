@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from following import nowhere
 from refusing import refused
 
 from seedgrid.core.errors import InputError
@@ -55,13 +56,13 @@ def test_the_page_opens_lists_and_counts_their_pictures(studio: Studio) -> None:
     write(studio, "coat", b"red\nblue\n")
     write(studio, "many", b"\n".join(b"%d" % number for number in range(65)))
     asked = {"prompt": "a __coat__ fox", "seeds": "0-3", "size": "64x64", "steps": "1"}
-    shown = handlers.on_generate(FormPayload(**asked, more_prompts="a __coat__ owl"), {})
+    shown = handlers.on_generate(FormPayload(**asked, more_prompts="a __coat__ owl"), nowhere())
     assert len(shown.stage["cells"]) == 16
     run = studio.engine.run(shown.state.run or "")
-    place = shown.state.model_dump(mode="json") | {"picked": run.result()[0].id}
+    place = shown.state.move(picked=run.result()[0].id)
     varied = handlers.on_refine(RoundPayload(vary=(", __coat__ hat", "", "", "")), place)
     assert len(varied.stage["cells"]) == 2
-    refused = handlers.on_generate(FormPayload(**(asked | {"prompt": "__many__"})), {})
+    refused = handlers.on_generate(FormPayload(**(asked | {"prompt": "__many__"})), nowhere())
     assert (refused.status["key"], refused.status["data"]["value"]) == (
         "error_pictures_count",
         "260",

@@ -27,11 +27,11 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.serializers.stage import status_of
 from seedgrid.web.server.routes import Answers
-from seedgrid.web.state.page_state import PageUpdate
+from seedgrid.web.state.page_state import PageState, PageUpdate
 
 SOON_S = 120.0
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
-ME = {"visitor": "a" * 32}
+ME = PageState(visitor="a" * 32)
 
 
 class Held:
@@ -215,7 +215,7 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
 def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
     async def listen() -> list[PageUpdate]:
         news = getattr(answers.handlers, f"on_live_{action}")(
-            number=number, **({"kept": ME} | asked)
+            number=number, **({"state": ME} | asked)
         )
         async with aclosing(news):
             return [each async for each in news]
@@ -246,18 +246,18 @@ def test_an_answer_names_its_question_and_moves_nobody(answers: Answers) -> None
 
 def test_a_round_is_followed_around_the_pick(answers: Answers) -> None:
     """Its captions are the variations'; what is half typed is said at no field."""
-    made = answers.handlers.on_generate(fields=ASKED, kept=ME)
+    made = answers.handlers.on_generate(fields=ASKED, state=ME)
     run = answers.studio.engine.run(made.state.run or "")
     parent = run.result(SOON_S)[1]
-    kept = {**made.state.to_browser(), **ME, "picked": parent.id}
+    picked = made.state.move(picked=parent.id)
     around = RoundPayload(vary=(", artsy", ", at night", ", neon", ", vintage"))
-    shown = [e.stage for e in told(answers, "refine", around=around, kept=kept) if e.stage][-1]
+    shown = [e.stage for e in told(answers, "refine", around=around, state=picked) if e.stage][-1]
     assert [cell["words"] for cell in shown["cells"]] == ["artsy", "at night", "neon", "vintage"]
     assert {cell["seed"] for cell in shown["cells"]} == {parent.seed}
-    wrong = told(answers, "refine", around=RoundPayload(vary=("steps 0",)), kept=kept)
+    wrong = told(answers, "refine", around=RoundPayload(vary=("steps 0",)), state=picked)
     assert wrong[-1].status is None
     assert str(wrong[-1].live["key"]).startswith("error_")  # type: ignore[index] # it is there
-    lost = told(answers, "refine", around=around, kept=ME)
+    lost = told(answers, "refine", around=around, state=ME)
     assert lost[-1].live == {
         "number": 1,
         "key": "error_picture_unknown",
@@ -287,7 +287,7 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
     backend = HeldBackend(may_go)
 
     async def hang_up(answers: Answers) -> None:
-        news = answers.handlers.on_live_generate(fields=ASKED, number=1, kept=ME)
+        news = answers.handlers.on_live_generate(fields=ASKED, number=1, state=ME)
         async with anyio.create_task_group() as group:
 
             async def listen() -> None:

@@ -110,19 +110,19 @@ def test_a_stopped_run_lets_its_model_be(make_recipes: Callable[..., tuple[Recip
 
 def test_who_waits_for_a_model_that_loads_ahead_hears_of_it(tmp_path: Path) -> None:
     """Generate pressed while the page's own model still loads: not only that one is next."""
-    from test_handlers import ASKED, kept
+    from test_handlers import ASKED
 
     backend = Large()
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         handlers = Answers(studio).handlers
         studio.engine.warm(studio.model)
         assert backend.is_waiting.wait(SOON_S)
-        asked = handlers.on_generate(ASKED, {})
+        asked = handlers.on_generate(ASKED, following.nowhere())
 
         def is_told(news: Any) -> bool:
             return bool(news.status) and news.status["key"] == "status_loading"
 
-        following.follow(handlers, kept(asked), is_told)
+        following.follow(handlers, asked.state, is_told)
         backend.may_end.set()
-        *_, last = following.follow(handlers, kept(asked))
+        *_, last = following.follow(handlers, asked.state)
         assert last.status["key"] == "status_done"

@@ -9,8 +9,9 @@ from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.serializers.stage import opening_cells, opening_files
 from seedgrid.web.server.routes import Answers, starting_suffixes
+from seedgrid.web.state.page_state import PageState
 
-ME = {"visitor": "0" * 32}
+ME = PageState(visitor="0" * 32)
 
 
 def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:

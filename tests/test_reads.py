@@ -28,13 +28,13 @@ NUM_PICTURES = 4 * NUM_ROUNDS
 Event = Callable[[Handlers, LibraryActions, dict[str, Any]], PageUpdate | None]
 
 EVENTS: dict[str, Event] = {
-    "load": lambda handlers, _, kept: handlers.on_load(kept),
-    "back": lambda handlers, _, kept: handlers.on_back(kept),
-    "go": lambda handlers, _, kept: handlers.on_go(kept["round"], kept),
-    "open": lambda _, actions, kept: actions.on_open(kept["picked"], kept),
-    "refine": lambda handlers, _, kept: handlers.on_refine(WORDS, kept),
-    "variations": lambda handlers, _, kept: handlers.on_variations(SUBTLE, RoundPayload(), kept),
-    "again": lambda handlers, _, kept: handlers.on_again(kept),
+    "load": lambda handlers, _, place: handlers.on_load(place),
+    "back": lambda handlers, _, place: handlers.on_back(place),
+    "go": lambda handlers, _, place: handlers.on_go(place.round, place),
+    "open": lambda _, actions, place: actions.on_open(place.picked, place),
+    "refine": lambda handlers, _, place: handlers.on_refine(WORDS, place),
+    "variations": lambda handlers, _, place: handlers.on_variations(SUBTLE, RoundPayload(), place),
+    "again": lambda handlers, _, place: handlers.on_again(place),
 }
 
 

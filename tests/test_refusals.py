@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from following import follow
+from following import follow, nowhere
 from servers import client_of
 
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
@@ -28,10 +28,10 @@ def refuse(answers: Answers) -> None:
 
 def painted(answers: Answers) -> dict[str, Any]:
     """Paint a grid and pick its first picture; return the place."""
-    shown = answers.handlers.on_generate(ASKED, {})
-    place = shown.state.model_dump(mode="json")
+    shown = answers.handlers.on_generate(ASKED, nowhere())
+    place = shown.state
     news = follow(answers.handlers, place)[-1]
-    return place | {"picked": news.stage["cells"][0]["id"]}
+    return place.move(picked=news.stage["cells"][0]["id"])
 
 
 CLICKS: dict[str, Callable[[Answers, dict[str, Any]], PageUpdate]] = {
@@ -39,11 +39,11 @@ CLICKS: dict[str, Callable[[Answers, dict[str, Any]], PageUpdate]] = {
     "generate": lambda a, place: a.handlers.on_generate(ASKED, place),
     "refine": lambda a, place: a.handlers.on_refine(VARY, place),
     "again": lambda a, place: a.handlers.on_again(place),
-    "pick": lambda a, place: a.handlers.on_pick(place["picked"], place),
-    "go": lambda a, place: a.handlers.on_go(place["round"], place),
-    "back": lambda a, place: a.handlers.on_back(place | {"run": None}),
-    "favourite": lambda a, place: a.handlers.on_favourite(place["picked"], True, place),
-    "open": lambda a, place: a.library.on_open(place["picked"], place),
+    "pick": lambda a, place: a.handlers.on_pick(place.picked, place),
+    "go": lambda a, place: a.handlers.on_go(place.round, place),
+    "back": lambda a, place: a.handlers.on_back(place.move(run=None)),
+    "favourite": lambda a, place: a.handlers.on_favourite(place.picked, True, place),
+    "open": lambda a, place: a.library.on_open(place.picked, place),
     "example": lambda a, place: a.library.on_example(1, place),
 }
 
@@ -55,7 +55,7 @@ def test_a_click_says_what_hinders(answers: Answers, click: str) -> None:
     refuse(answers)
     shown = CLICKS[click](answers, place)
     assert (shown.status["key"], shown.status["kind"]) == ("error_folder_refuses", "error")
-    assert shown.status["epoch"] >= place["epoch"]
+    assert shown.status["epoch"] >= place.epoch
 
 
 def test_a_stream_tells_it_and_ends(answers: Answers) -> None:
@@ -78,7 +78,7 @@ ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "download/{}/work.zip")
 
 @pytest.mark.parametrize("path", ADDRESSES)
 def test_an_address_says_what_hinders(answers: Answers, path: str, tmp_path: Path) -> None:
-    picture_id = painted(answers)["picked"]
+    picture_id = painted(answers).picked
     with client_of(answers, tmp_path) as client:
         address = f"/seedgrid/{path.format(picture_id)}"
         assert client.get(address).status_code == 200

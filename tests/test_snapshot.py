@@ -8,7 +8,6 @@ from following import place_of
 from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -34,7 +33,7 @@ def test_a_lost_picture_is_told_everywhere(
     """Stage, rail, card and library say it, so that no script asks for a file that is gone."""
     lost, whole = entries
     lost.path.unlink()
-    state = PageState.model_validate(place_of(lost))
+    state = place_of(lost)
     shown = snapshots.of(state).show()
     actions = LibraryActions(studio, snapshots)
     found = actions.on_search(Query(text="fox"), place_of(lost)).library
@@ -49,7 +48,7 @@ def test_the_trash_is_marked_on_the_stage(
 ) -> None:
     """A picture opened out of the trash stands at its place, and says where it is."""
     studio.library.trash(entries[1].id)
-    shown = snapshots.of(PageState.model_validate(place_of(entries[1]))).show()
+    shown = snapshots.of(place_of(entries[1])).show()
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [False, True]
     assert shown.picked["trashed"] is True
 
@@ -64,7 +63,7 @@ def test_a_round_in_the_trash_leaves_the_rail(
     studio.library.trash(*(entry.id for entry in (*middle, *aside)))
 
     def rounds(here: Entry) -> list[str]:
-        rail = snapshots.of(PageState.model_validate(place_of(here))).rail()
+        rail = snapshots.of(place_of(here)).rail()
         return [each["id"] for each in rail["rounds"]]
 
     first, second, third, fourth = (

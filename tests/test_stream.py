@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from following import nowhere
 from gates import GatedBackend
 from starlette.applications import Starlette
 from starlette.responses import Response, StreamingResponse
@@ -19,7 +20,7 @@ from starlette.testclient import TestClient
 from seedgrid.studio import Studio
 from seedgrid.web.serializers.form import FormPayload
 from seedgrid.web.server.routes import Answers, lines
-from seedgrid.web.state.page_state import PageUpdate
+from seedgrid.web.state.page_state import PageState, PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
@@ -39,12 +40,12 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend
     """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
     backend.may_go.clear()
     answers = Answers(studio)
-    shown = answers.handlers.on_generate(ASKED, {})
+    shown = answers.handlers.on_generate(ASKED, nowhere())
     assert shown.stage is not None
     assert shown.state is not None
-    place = shown.state.model_dump(mode="json")
+    place = shown.state
 
-    async def follow(state: object) -> AsyncGenerator[PageUpdate, None]:
+    async def follow(state: PageState) -> AsyncGenerator[PageUpdate, None]:
         async for news in answers.handlers.follow(state):
             yield news
             backend.may_go.set()  # The first ones were told.
@@ -54,13 +55,13 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend
 
     app = Starlette(routes=[Route("/follow", answer_to, methods=["POST"])])
     with TestClient(app) as client:
-        answer = client.post("/follow", json=place)
+        answer = client.post("/follow", json={})
     news = told(answer.text)
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert any("preview" in cell for each in news for cell in each["stage"]["cells"])
     assert [cell["state"] for cell in news[-1]["stage"]["cells"]] == ["done"] * 4
     assert news[-1]["status"]["key"] == "status_done"
-    assert {each["stage"]["epoch"] for each in news} == {place["epoch"]}
+    assert {each["stage"]["epoch"] for each in news} == {place.epoch}
     assert 1 <= sum("rail" in each for each in news) < len(news)
 
 
@@ -68,10 +69,10 @@ def test_a_stream_holds_no_thread(studio: Studio, backend: GatedBackend) -> None
     """Each listener once held one that slept: a hundred of them, a hundred threads."""
     backend.may_go.clear()
     answers, before = Answers(studio), threading.active_count()
-    shown = answers.handlers.on_generate(ASKED, {})
+    shown = answers.handlers.on_generate(ASKED, nowhere())
     assert shown.stage is not None
     assert shown.state is not None
-    place = shown.state.model_dump(mode="json")
+    place = shown.state
 
     async def listen() -> int:
         listeners = [answers.handlers.follow(place) for _ in range(60)]

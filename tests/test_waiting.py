@@ -14,6 +14,7 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload
 from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.page_state import PageState
 
 SOON_S = 120.0
 MANY = 100
@@ -39,14 +40,13 @@ def test_a_run_is_stopped_by_its_owner_only(
 ) -> None:
     """Who was sent the page of another may watch a run and not end it."""
     backend._step_delay_s = 0.02
-    me = {"visitor": "a" * 32}
+    me = PageState(visitor="a" * 32)
     asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
     shown = answers.handlers.on_generate(asked, me)
     run = studio.engine.run(shown.state.run or "")
-    kept = shown.state.model_dump(mode="json")
-    answers.handlers.on_stop(kept | {"visitor": "b" * 32})
+    answers.handlers.on_stop(shown.state.model_copy(update={"visitor": "b" * 32}))
     assert not run.cancelled
-    answers.handlers.on_stop(kept)
+    answers.handlers.on_stop(shown.state)
     assert run.cancelled
 
 
@@ -54,18 +54,18 @@ def test_a_check_is_stopped_like_a_run(
     backend: FakeBackend, studio: Studio, answers: Answers
 ) -> None:
     """Stop ends what is verified, and another visitor's stop does not."""
-    me = "a" * 32
+    me, other = (PageState(visitor=letter * 32) for letter in "ab")
     (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
     backend._step_delay_s = 0.05
     handlers = answers.handlers
 
     async def verify() -> list[object]:
         said = []
-        async for news in handlers.on_verify(picture.id, {"visitor": me}):
+        async for news in handlers.on_verify(picture.id, me):
             said.append(news.verdict)
-            handlers.on_stop({"visitor": "b" * 32})
+            handlers.on_stop(other)
             if len(said) == 3:
-                handlers.on_stop({"visitor": me})
+                handlers.on_stop(me)
         return said
 
     last = asyncio.run(asyncio.wait_for(verify(), SOON_S))[-1]

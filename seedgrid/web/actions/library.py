@@ -27,7 +27,14 @@ from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.form import write_fields
 from seedgrid.web.serializers.stage import opening_files
-from seedgrid.web.state.page_state import Id, Kept, PageUpdate, next_epoch, reports_errors
+from seedgrid.web.state.page_state import (
+    Id,
+    PageState,
+    PageUpdate,
+    State,
+    next_epoch,
+    reports_errors,
+)
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 PAGE_SIZE: Final = 60
@@ -105,9 +112,9 @@ class LibraryActions:
         self._snapshots = snapshots
 
     @reports_errors
-    def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
+    def on_search(self, asked: Annotated[Query, Body(embed=True)], state: State) -> PageUpdate:
         """Return a page of works, or of the pictures that a search finds."""
-        library, query = self._snapshots.look(kept).library, asked
+        library, query = self._snapshots.of(state).library, asked
         if query.is_open:
             works = library.works(limit=PAGE_SIZE, after=query.after, sort=query.sort)
             items = [pictures.item(work.cover, work) for work in works.works]
@@ -121,15 +128,15 @@ class LibraryActions:
         return PageUpdate(library=answer if is_more else answer | {"tags": _tags_of(library)})
 
     @reports_errors
-    def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
+    def on_open(self, picture_id: Id, state: State) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         return snapshot.moved_to(snapshot.library.get(picture_id or "")).show()
 
     @reports_errors
-    def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
+    def on_example(self, example: Annotated[int, Body(embed=True)], state: State) -> PageUpdate:
         """Go to a picture of the opening page, after taking all of them into the library."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
         taken = list(take_in(snapshot.library, opening_files()))
@@ -143,31 +150,31 @@ class LibraryActions:
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
     @reports_errors
-    def on_empty_trash(self, kept: Kept) -> PageUpdate:
+    def on_empty_trash(self, state: State) -> PageUpdate:
         """Delete all pictures in the trash."""
-        self._snapshots.look(kept).library.empty_trash()
+        self._snapshots.of(state).library.empty_trash()
         return PageUpdate()
 
     @reports_errors
     def on_note(
-        self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], kept: Kept
+        self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], state: State
     ) -> PageUpdate:
         """Write a note to a picture."""
-        self._snapshots.look(kept).library.set_note(picture_id or "", note)
+        self._snapshots.of(state).library.set_note(picture_id or "", note)
         return PageUpdate()
 
     @reports_errors
-    def on_trash(self, asked: Annotated[Throw, Body(embed=True)], kept: Kept) -> PageUpdate:
+    def on_trash(self, asked: Annotated[Throw, Body(embed=True)], state: State) -> PageUpdate:
         """Put pictures and works into the trash, or take them out; return what went in for undo."""
-        library = self._snapshots.look(kept).library
+        library = self._snapshots.of(state).library
         ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
         (library.trash if asked.trashed else library.restore)(*ids)
         return PageUpdate(library={"thrown": ids if asked.trashed else [], "number": asked.number})
 
     @reports_errors
-    def on_mark(self, asked: Annotated[Mark, Body(embed=True)], kept: Kept) -> PageUpdate:
+    def on_mark(self, asked: Annotated[Mark, Body(embed=True)], state: State) -> PageUpdate:
         """Mark pictures and all pictures of works."""
-        library = self._snapshots.look(kept).library
+        library = self._snapshots.of(state).library
         ids = [entry.id for entry in _named(library, asked)]
         if asked.favourite is not None:
             library.set_favourites(ids, asked.favourite)
@@ -176,9 +183,11 @@ class LibraryActions:
         return PageUpdate(library={"tags": _tags_of(library)})
 
     @reports_errors
-    def on_drop(self, files: Sequence[str], kept: object, most: int | None = None) -> PageUpdate:
+    def on_drop(
+        self, files: Sequence[str], state: PageState, most: int | None = None
+    ) -> PageUpdate:
         """Import dropped files: SeedGrid's are kept and opened, others fill in the fields."""
-        snapshot, paths = self._snapshots.look(kept), [Path(file) for file in files]
+        snapshot, paths = self._snapshots.of(state), [Path(file) for file in files]
         try:
             taken = [
                 _known_by_pixels(each, snapshot.library)

@@ -37,9 +37,9 @@ from seedgrid.web.state.page_state import (
     NOBODY,
     Asks,
     Id,
-    Kept,
+    PageState,
     PageUpdate,
-    read_page_state,
+    State,
     reports_errors,
 )
 from seedgrid.web.state.snapshot import Snapshot
@@ -59,7 +59,7 @@ class Handlers(Streams):
     @reports_errors
     def on_load(
         self,
-        kept: Kept,
+        state: State,
         place: Annotated[PictureId | None, Body()] = None,
         link: Annotated[str, Body(max_length=MAX_CHARACTERS)] = "",
         start: Annotated[bool, Body()] = False,
@@ -71,7 +71,7 @@ class Handlers(Streams):
         `place` is a round or a picture, `link` the query of a link; `start` asks for the page
         before the first grid, `offer` for the options of the settings.
         """
-        snapshot = self._snapshots.of(read_page_state(kept).move())
+        snapshot = self._snapshots.of(state.move())
         shown = self._arrived(snapshot, place, link, is_start=start)
         options = self.on_offer(who=who).offer if offer else None
         return replace(shown, offer=options, keyed=not who.has_cookie)
@@ -92,17 +92,17 @@ class Handlers(Streams):
         return (snapshot if is_somewhere and not is_start else empty).show()
 
     @reports_errors
-    def on_generate(self, fields: FormPayload, kept: Kept) -> PageUpdate:
+    def on_generate(self, fields: FormPayload, state: State) -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         return self._show_run(snapshot, self._start_grid(snapshot, fields))
 
     def on_live_generate(
-        self, fields: FormPayload, number: Number, kept: Kept
+        self, fields: FormPayload, number: Number, state: State
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Generate would, without saving it."""
         start = partial(self._start_grid, fields=fields, live=True)
-        return self._paint_live(number, kept, start)
+        return self._paint_live(number, state, start)
 
     def _start_grid(self, snapshot: Snapshot, fields: FormPayload, *, live: bool = False) -> Run:
         request = read_request(fields)
@@ -114,12 +114,12 @@ class Handlers(Streams):
         return self._studio.start_grid(request, prompts, **options)
 
     @reports_errors
-    def on_refine(self, around: RoundPayload, kept: Kept) -> PageUpdate:
+    def on_refine(self, around: RoundPayload, state: State) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        return self._start_from_pick(around, kept, partial(self._refine, around))
+        return self._start_from_pick(around, state, partial(self._refine, around))
 
     def on_live_refine(
-        self, around: RoundPayload, number: Number, kept: Kept
+        self, around: RoundPayload, number: Number, state: State
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Refine would, without saving it."""
 
@@ -127,7 +127,7 @@ class Handlers(Streams):
             options = self._options(snapshot, around, live=True)
             return self._refine(around, snapshot.picked(), **options)
 
-        return self._paint_live(number, kept, start)
+        return self._paint_live(number, state, start)
 
     def _refine(self, around: RoundPayload, picked: Entry, **options: Unpack[RunOptions]) -> Run:
         also = [options["library"].get(picture_id) for picture_id in around.also]
@@ -137,22 +137,22 @@ class Handlers(Streams):
         )
 
     @reports_errors
-    def on_variations(self, weight: float, around: RoundPayload, kept: Kept) -> PageUpdate:
+    def on_variations(self, weight: float, around: RoundPayload, state: State) -> PageUpdate:
         """Start a round around the picked picture's noise, with the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
-        return self._start_from_pick(around, kept, start)
+        return self._start_from_pick(around, state, start)
 
     @reports_errors
-    def on_final(self, scale: int, around: RoundPayload, kept: Kept) -> PageUpdate:
+    def on_final(self, scale: int, around: RoundPayload, state: State) -> PageUpdate:
         """Start the large finals of the picked picture; a network is given by name only."""
         network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
-        return self._start_from_pick(around, kept, start)
+        return self._start_from_pick(around, state, start)
 
     @reports_errors
-    def on_again(self, kept: Kept) -> PageUpdate:
+    def on_again(self, state: State) -> PageUpdate:
         """Paint the round on the stage again, and compare."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         if snapshot.round is None:
             return PageUpdate()
         options = self._options(snapshot, RoundPayload())
@@ -160,33 +160,33 @@ class Handlers(Streams):
         return self._show_run(snapshot, run)
 
     def on_queue(
-        self, kept: Kept, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
+        self, state: State, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
         """Return the visitor's other runs, after stopping one of them, if it is named."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
                 run.cancel()
         return PageUpdate(queue=snapshot.queue())
 
     @reports_errors
-    def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
+    def on_pick(self, picture_id: Id, state: State) -> PageUpdate:
         """Put a picture into the card; without an id, the parent of the round, if it has one."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         picked = snapshot.find(picture_id or snapshot.parent_of_stage)
         return PageUpdate(picked=snapshot.card(picked))
 
     @reports_errors
-    def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
+    def on_go(self, round_id: Id, state: State) -> PageUpdate:
         """Go to a round."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         at_round = _find_place(snapshot, round_id) if round_id else None
         return at_round.show() if at_round else PageUpdate()
 
     @reports_errors
-    def on_back(self, kept: Kept) -> PageUpdate:
+    def on_back(self, state: State) -> PageUpdate:
         """Go to the parent's round, with the parent picked."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
             return PageUpdate()
@@ -194,10 +194,10 @@ class Handlers(Streams):
 
     @reports_errors
     def on_favourite(
-        self, picture_id: Id, favourite: Annotated[bool, Body()], kept: Kept
+        self, picture_id: Id, favourite: Annotated[bool, Body()], state: State
     ) -> PageUpdate:
         """Mark or unmark a favourite."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         marked = snapshot.library.set_favourite(picture_id or "", favourite)
         return PageUpdate(picked=snapshot.card(marked))
 
@@ -223,10 +223,10 @@ class Handlers(Streams):
         return PageUpdate(offer=offered(self._studio, model, who.language))
 
     def _start_from_pick(
-        self, around: RoundPayload, kept: object, start: Callable[..., Run]
+        self, around: RoundPayload, state: PageState, start: Callable[..., Run]
     ) -> PageUpdate:
         """Start a round from the picked picture."""
-        snapshot = self._snapshots.look(kept)
+        snapshot = self._snapshots.of(state)
         run = start(snapshot.picked(), **self._options(snapshot, around))
         return self._show_run(snapshot, run)
 
@@ -251,9 +251,9 @@ class Handlers(Streams):
         return before.after(run).show(is_asked=True)
 
     async def _paint_live(
-        self, number: int, kept: object, start: Callable[[Snapshot], Run]
+        self, number: int, state: PageState, start: Callable[[Snapshot], Run]
     ) -> AsyncGenerator[PageUpdate, None]:
-        state = read_page_state(kept).move()
+        state = state.move()
         answer: stage.Json = {"number": number, "key": "live_paused_queue", "data": {}}
         if self._studio.is_busy_for_others(state.visitor):
             yield PageUpdate(live=answer)

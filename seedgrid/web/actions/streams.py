@@ -22,7 +22,7 @@ from seedgrid.verify.comparison import difference_picture, figures_of
 from seedgrid.verify.judging import Verdict
 from seedgrid.web.serializers import stage
 from seedgrid.web.server.waiting import FileWork, StepWatch, changes_of, steps_of
-from seedgrid.web.state.page_state import Id, Kept, PageState, PageUpdate, read_page_state
+from seedgrid.web.state.page_state import Id, PageState, PageUpdate, State
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
 _POLL_S: Final = 0.2
@@ -39,9 +39,8 @@ class Streams:
         self._file_work = file_work
         self._verifying: set[tuple[str, StepWatch]] = set()  # With their visitors
 
-    async def follow(self, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
+    async def follow(self, state: State) -> AsyncGenerator[PageUpdate, None]:
         """Yield the progress of this browser's run until it ends, or of loading a model."""
-        state = read_page_state(kept)
         try:
             snapshot = await to_thread.run_sync(self._snapshots.of, state)
             run = snapshot.run
@@ -92,10 +91,9 @@ class Streams:
         elif is_loading:
             yield PageUpdate(status=stage.say(epoch, "status_ready"))
 
-    async def on_verify(self, picture_id: Id, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
+    async def on_verify(self, picture_id: Id, state: State) -> AsyncGenerator[PageUpdate, None]:
         """Paint a picture again from its recipe: yield the progress, then the verdict."""
-        state, watch = read_page_state(kept), StepWatch()
-        base = {"id": str(picture_id)}
+        watch, base = StepWatch(), {"id": str(picture_id)}
         try:
             entry, claim = await self._file_work.do(
                 state.address, lambda: _claim(self._snapshots.of(state).library, str(picture_id))
@@ -119,9 +117,8 @@ class Streams:
         finally:
             self._verifying.discard((state.visitor, watch))
 
-    def on_stop(self, kept: Kept) -> PageUpdate:
+    def on_stop(self, state: State) -> PageUpdate:
         """Stop this browser's run and the visitor's verifications; their listeners see the end."""
-        state = read_page_state(kept)
         run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, UploadFile
 from PIL import Image
@@ -35,7 +35,7 @@ from seedgrid.web.serializers.stage import opening_files
 from seedgrid.web.server.page import FOREVER, UNCACHED, json_answer
 from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
-from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch
+from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch, read_state
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
@@ -106,14 +106,15 @@ def file_routes(answers: Answers) -> APIRouter:
         files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
         """Take dropped files: a form with the page state and the files."""
-        kept: dict[str, Any] = {"visitor": who.visitor, "address": who.address}
-        with suppress(TypeError, ValueError, RecursionError):  # It is no JSON, or no object.
-            kept = {**json.loads(state), **kept}
+        sent: object = None
+        with suppress(ValueError, RecursionError):  # It is no JSON.
+            sent = json.loads(state)
+        place = read_state(sent, who)
 
         def take() -> PageUpdate:
             with tempfile.TemporaryDirectory(prefix="seedgrid-drop-") as folder:
                 names = [_keep(Path(folder), file, number) for number, file in enumerate(files)]
-                return answers.library.on_drop(names, kept, answers.file_work.bounds.dropped)
+                return answers.library.on_drop(names, place, answers.file_work.bounds.dropped)
 
         try:
             update = await answers.file_work.do(who.address, take)

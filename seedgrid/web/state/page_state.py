@@ -71,11 +71,6 @@ async def who(request: Request) -> Who:
 Asks = Annotated[Who, Depends(who)]  # A parameter of a route: the sender
 
 
-async def _state(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] = {}) -> object:  # noqa: B006 (never changed)
-    return {**state, "visitor": asks.visitor, "address": asks.address}
-
-
-Kept = Annotated[object, Depends(_state)]  # The sent page state, with its sender
 Id = Annotated[str | None, Body(alias="id", max_length=2000)]  # Of a picture or a round
 
 
@@ -143,13 +138,23 @@ def next_epoch(epoch: int = 0) -> int:
         return max(_last_epochs[0], epoch + 1)
 
 
-def read_page_state(kept: object) -> PageState:
-    """Read the state that a browser sends; a new visitor's where it cannot be read."""
-    visitor, sent = new_id(), kept if isinstance(kept, dict) else {}
+def read_state(sent: object, sender: Who) -> PageState:
+    """Return the page state that a sender's browser sent; a new one where it cannot be read."""
+    own = {"visitor": sender.visitor, "address": sender.address}
     try:
-        return PageState.model_validate({"visitor": visitor} | sent)
+        return PageState.model_validate((sent if isinstance(sent, dict) else {}) | own)
     except ValidationError:
-        return PageState(visitor=visitor, address=sent.get("address", ""))
+        return PageState.model_validate(own)
+
+
+async def _sent_state(
+    sender: Asks,
+    state: Annotated[dict[str, Any], Body(embed=True)] = {},  # noqa: B006 (never changed)
+) -> PageState:
+    return read_state(state, sender)
+
+
+State = Annotated[PageState, Depends(_sent_state)]  # A parameter of a route: the page state
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.form import answers_of, fields_of
 from seedgrid.web.serializers.pictures import Round, living, path_to, rounds_of
-from seedgrid.web.state.page_state import PageState, PageUpdate, read_page_state
+from seedgrid.web.state.page_state import PageState, PageUpdate
 from seedgrid.web.state.visitor_libraries import Libraries
 
 logger = logging.getLogger(__name__)
@@ -92,10 +92,6 @@ class Snapshots:
         """Return the page at a state."""
         library = self._libraries.of(state.visitor, state.address)
         return Snapshot(state, self._studio, library, self.lock)
-
-    def look(self, kept: object) -> Snapshot:
-        """Return the page at the state that a browser sends."""
-        return self.of(read_page_state(kept))
 
 
 class Snapshot:
