@@ -1,9 +1,9 @@
 /* Shared by all parts of the page: texts of the language, storage, and DOM helpers. */
-const config = JSON.parse(document.getElementById("sg-config").textContent);
-const { language } = config;
+export const config = JSON.parse(document.getElementById("sg-config").textContent);
+export const { language } = config;
 
 /** The sentence of a key in the visitor's language, with its data filled in as text. */
-function text(key, data = {}) {
+export function text(key, data = {}) {
   const sentence = config.texts[key];
   if (sentence === undefined) return data.message ?? key;
   return sentence.replace(/\{(\w+)\}/g, (whole, name) =>
@@ -24,10 +24,10 @@ function clauses(sentences) {
 }
 
 /** The words of a text between spaces, to test whether one text contains another. */
-const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
+export const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
 
 /** A value in this browser's, or this tab's, storage; without storage it is lost with the page. */
-function kept(key, storage = () => localStorage) {
+export function kept(key, storage = () => localStorage) {
   return {
     recall() {
       try {
@@ -48,7 +48,7 @@ function kept(key, storage = () => localStorage) {
 }
 
 /** A stored list of texts, the newest first. */
-function shortList(key, most) {
+export function shortList(key, most) {
   const list = kept(key);
   return {
     recall() {
@@ -60,7 +60,7 @@ function shortList(key, most) {
 }
 
 /** Make an element; `text` becomes textContent, never HTML. Buttons have type "button" by default. */
-function make(tag, attributes = {}, ...children) {
+export function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   if (tag === "button") node.type = "button";
   for (const [name, value] of Object.entries(attributes)) {
@@ -85,7 +85,7 @@ const paths = {
 };
 
 /** Make an SVG element. */
-function shape(tag, attributes, ...children) {
+export function shape(tag, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
@@ -93,13 +93,13 @@ function shape(tag, attributes, ...children) {
 }
 
 /** An icon as SVG. */
-function icon(name) {
+export function icon(name) {
   const looks = { viewBox: "0 0 24 24", class: `sg-icon sg-icon-${name}`, "aria-hidden": "true" };
   return shape("svg", looks, shape("path", { d: paths[name] }));
 }
 
 /** A toggle button; `change` is called with its new state. */
-function toggle(look, key, change) {
+export function toggle(look, key, change) {
   const press = () => {
     const isOn = button.ariaPressed !== "true";
     button.ariaPressed = isOn;
@@ -110,14 +110,14 @@ function toggle(look, key, change) {
 }
 
 /** An address with the visitor's id, if the browser keeps no cookie. */
-const own = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
+export const own = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
 
 /** A picture's address on this server; ids are 32 hexadecimal digits. */
-const pictureUrl = (id) => own(`seedgrid/pictures/${id}.png`);
-const thumbUrl = (id) => own(`seedgrid/thumbs/${id}.jpg`);
+export const pictureUrl = (id) => own(`seedgrid/pictures/${id}.png`);
+export const thumbUrl = (id) => own(`seedgrid/thumbs/${id}.jpg`);
 
 /** An image of a picture, or a placeholder if its file is missing. */
-function image(source, isLost, attributes = {}) {
+export function image(source, isLost, attributes = {}) {
   const gone = () =>
     make("span", { ...attributes, class: `${attributes.class ?? ""} sg-gone`, title: text("picture_gone") });
   if (isLost) return gone();
@@ -128,7 +128,7 @@ function image(source, isLost, attributes = {}) {
 }
 
 /** Prompt pieces as [kind, text] pairs: added words marked, removed ones struck out. */
-function words(pieces) {
+export function words(pieces) {
   const tags = { same: "span", added: "ins", removed: "del" };
   const box = make("bdi", { class: "sg-words" });
   for (const [kind, part] of pieces) box.append(make(tags[kind], { text: part }));
@@ -136,29 +136,32 @@ function words(pieces) {
 }
 
 /** Functions that show a new value of a part of the page, by name. */
-const shows = {};
+export const shows = {};
+/** What the modules offer each other, also for tests and the console. */
+export const SeedGrid = { shows };
+globalThis.SeedGrid = SeedGrid;
 
 /** Show all parts of an answer of the server. */
-function tell(news) {
+export function tell(news) {
   for (const [name, value] of Object.entries(news)) shows[name]?.(value);
 }
 
-const byId = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);
 /** The topmost open dialog, if any. */
-const over = () => [...document.querySelectorAll("dialog[open]")].at(-1);
+export const over = () => [...document.querySelectorAll("dialog[open]")].at(-1);
 
 /** The input of a field, by the field's id. */
-const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
+export const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
 
 const AT_ONCE_MS = 50;
 
 /** Steps that Ctrl+Z can undo, the newest last. */
 const steps = [];
 let isUndoing = false;
-const noteStep = (step) => isUndoing || steps.push({ ...step, atMs: performance.now() });
+export const noteStep = (step) => isUndoing || steps.push({ ...step, atMs: performance.now() });
 
 /** Undo the last step; steps of one action are undone together. */
-function undo() {
+export function undo() {
   const last = steps.findLast((step) => step.isThere());
   steps.length = steps.indexOf(last) + 1;
   isUndoing = true;
@@ -171,7 +174,7 @@ function undo() {
 }
 
 /** Set an input's value and dispatch `input`. */
-function write(input, value) {
+export function write(input, value) {
   if (!input || input.value === value) return;
   const before = input.value;
   if (SeedGrid.placeNow?.().isFilled && navigator.userActivation.isActive) noteStep({ input, isThere: () => input.value === value, undo: () => write(input, before) });
@@ -180,10 +183,10 @@ function write(input, value) {
 }
 
 /** Enable or disable a button. */
-const allow = (id, allowed) => (byId(id).disabled = !allowed);
+export const allow = (id, allowed) => (byId(id).disabled = !allowed);
 
 /** Enable the buttons that apply to the stage and the card. */
-function refresh() {
+export function refresh() {
   const stage = SeedGrid.stageNow?.();
   const card = SeedGrid.pickedNow?.();
   const ringed = stage?.cells?.[stage.picked];
@@ -202,7 +205,7 @@ function refresh() {
 }
 
 /** Move the focus among nodes by arrows, Home and End (roving tabindex). */
-function rove(event, nodesOf, columns = 1) {
+export function rove(event, nodesOf, columns = 1) {
   const nodes = nodesOf();
   const at = nodes.indexOf(document.activeElement);
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
@@ -214,12 +217,8 @@ function rove(event, nodesOf, columns = 1) {
 }
 
 /** The id of the picked picture on the stage, else of the one in the card. */
-function pick() {
+export function pick() {
   const stage = SeedGrid.stageNow();
   const ringed = stage.cells[stage.picked];
   return { picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
 }
-
-/** The shared object of all modules, also for tests and the console. */
-export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, shape, icon, toggle, image, words, shows, tell, own, noteStep, undo, pictureUrl, thumbUrl, byId, over, inputOf, write, allow, refresh, rove, pick };
-globalThis.SeedGrid = SeedGrid;

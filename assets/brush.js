@@ -1,9 +1,8 @@
 /* Only here: the user paints over a part of the picked picture, and a refinement changes that part alone.
    The strokes are kept for each picture; the server gets a mask of the picture's size. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, icon, inputOf, make, pictureUrl, text, toggle } from "./base.js";
 import { overlay } from "./zoom.js";
 
-const { make, text, toggle, byId, icon, pictureUrl } = SeedGrid;
 const TOOLS = ["brush", "lasso", "rectangle"];
 const VEIL = "rgb(12 12 14 / 68%)";
 const FEATHER_SHARE = 16; // as in seedgrid/core/way.py
@@ -154,7 +153,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
     else regions.delete(id);
     showRegion();
     dialog.close();
-    SeedGrid.inputOf("sg-vary-1")?.focus();
+    inputOf("sg-vary-1")?.focus();
   }
 
   function place({ clientX, clientY }) {

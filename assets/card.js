@@ -1,13 +1,12 @@
 /* The card of the picked picture: its locked seed, its words compared with its parent's, its settings. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, icon, image, language, make, own, pick, refresh, shows, text, thumbUrl, words } from "./base.js";
 
-const { icon, image, language, make, own, text, thumbUrl, words } = SeedGrid;
-const element = SeedGrid.byId("sg-picked");
+const element = byId("sg-picked");
 const isTouched = matchMedia("(pointer: coarse)").matches;
-const star = SeedGrid.byId("sg-star");
+const star = byId("sg-star");
 star.addEventListener("click", () => now && mark(now));
 for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
-  const button = SeedGrid.byId(`sg-${tool}`);
+  const button = byId(`sg-${tool}`);
   button.title = button.textContent;
   button.replaceChildren(icon(tool), ...button.childNodes);
 }
@@ -21,13 +20,13 @@ function show(value) {
   const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
   element.replaceChildren(card, ...rest);
   star.setAttribute("aria-pressed", String(Boolean(now?.favourite)));
-  SeedGrid.byId("sg-hint").textContent = text(said);
+  byId("sg-hint").textContent = text(said);
   if (now && !now.isEarly) {
     const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
     if (onStage) onStage.favourite = now.favourite; // for the large view and the next pick
   }
   element.dataset.pictureId = value.id ?? "";
-  SeedGrid.refresh();
+  refresh();
   document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
 }
 
@@ -101,11 +100,11 @@ function isLate({ id }) {
 }
 
 SeedGrid.pickedNow = () => now;
-SeedGrid.shows.picked = (value) => isLate(value) || show(value);
+shows.picked = (value) => isLate(value) || show(value);
 show({ id: null });
 
 /* The verdict: whether a picture's recipe gives its very pixels here, and if not, why. */
-const verdict = SeedGrid.byId("sg-verdict");
+const verdict = byId("sg-verdict");
 
 function showVerdict(value) {
   if (!value.id) return verdict.replaceChildren();
@@ -136,11 +135,11 @@ function fillVerdict(box, value) {
 document.addEventListener("sg-card", (event) => {
   if (verdict.dataset.pictureId !== event.detail) verdict.replaceChildren();
 });
-SeedGrid.shows.verdict = showVerdict;
-SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
+shows.verdict = showVerdict;
+byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: pick().picked }));
 
 /* Exports of the picture in the card: its round as a sheet, its work as a poster, both as bundles. */
-const exports = SeedGrid.byId("sg-export");
+const exports = byId("sg-export");
 
 function showExports(id, withStarts = false) {
   if (!id) return exports.replaceChildren();

@@ -1,8 +1,7 @@
 /* The form: lists and defaults of the settings, sizes, the start picture, seeds, notices at fields,
    and folded settings. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, config, image, inputOf, make, shows, text, thumbUrl, write } from "./base.js";
 
-const { byId, config, inputOf, make, text, write } = SeedGrid;
 
 // ---- Lists and defaults of the settings -------------------------------------------------------------------
 const lists = Object.fromEntries(config.lists.map((name) => [name, inputOf(`sg-${name}`)]));
@@ -36,7 +35,7 @@ SeedGrid.offer = async (model = lists.model.value) => {
   const parts = await SeedGrid.ask("offer", { model: model || null });
   return parts && mine === asked;
 };
-SeedGrid.shows.offer = (offer) => {
+shows.offer = (offer) => {
   showOffer(offer);
   const { wanted } = lists.model.dataset;
   if (wanted && [...lists.model.options].some(({ value }) => value === wanted)) lists.model.value = wanted;
@@ -107,7 +106,7 @@ function showStart() {
   shownStart = value;
   const isId = /^[0-9a-f]{32}([0-9a-f]{32})?$/.test(value);
   const button = (key, name, onclick, content) => make("button", { class: name, title: text(key), "aria-label": text(key), onclick }, content);
-  const picture = isId ? SeedGrid.image(SeedGrid.thumbUrl(value), false, { class: "sg-thumb" }) : "…";
+  const picture = isId ? image(thumbUrl(value), false, { class: "sg-thumb" }) : "…";
   const chip = button("starting_title", "sg-starting", () => openField("sg-strength"), picture);
   const away = button("starting_away", "sg-starting-away", () => write(start, ""), "×");
   byId("sg-starting").replaceChildren(...(value ? [chip, away] : []));
@@ -242,4 +241,4 @@ for (const kind of ["input", "change"]) {
   });
 }
 for (const kind of ["sg-words", "sg-painted"]) document.addEventListener(kind, adviseSoon);
-SeedGrid.shows.advice = showAdvice;
+shows.advice = showAdvice;

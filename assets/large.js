@@ -1,9 +1,8 @@
 /* The large view: one picture as large as the window or enlarged, arrows to the others of the grid, and buttons to
    pick it (as on the stage), mark, save and refine it. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, icon, image, make, pick, pictureUrl, text } from "./base.js";
 import { arrows, compare, copyLink, overlay, pan, sayCopied } from "./zoom.js";
 
-const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
 const MOST_PX = 2048; // a side, as in seedgrid/core/recipe.py
 const isShown = (cell) => cell?.state === "done" && !cell.lost;
 const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
@@ -78,11 +77,11 @@ function open(first) {
     const isLoved = card?.id === cell.id ? card.favourite : cell.favourite;
     return [
       tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
-      tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
-      ...(card?.id === cell.id && card.upscaler ? [] : [tool("brush", "brush", null, () => (pick(), paintOver(cell, stage.size)))]),
+      tool("favourite", "help_favourite", Boolean(isLoved), () => (pickShown(), SeedGrid.favourite())),
+      ...(card?.id === cell.id && card.upscaler ? [] : [tool("brush", "brush", null, () => (pickShown(), paintOver(cell, stage.size)))]),
       tool("save", "save", null, () => download(cell)),
       ...(canEnlarge(stage) ? [tool("large", "final_fourfold", null, enlarge)] : []),
-      tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
+      tool("refine", "refine", null, () => (pickShown(), dialog.close(), byId("sg-refine").click())),
     ];
   }
 
@@ -90,15 +89,15 @@ function open(first) {
     return make("button", { class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
   }
 
-  const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
+  const pickShown = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
   /** Enlarge it by a network, and show the result here when it is done. */
   async function enlarge() {
-    pick();
+    pickShown();
     asked = SeedGrid.stageNow().epoch;
     dialog.focus();
     redraw();
     const around = SeedGrid.typedAround({ upscaler: SeedGrid.placeNow().upscalers[0] });
-    const parts = await SeedGrid.turn("final-4", { around }, SeedGrid.pick());
+    const parts = await SeedGrid.turn("final-4", { around }, pick());
     if (!parts?.stage) dialog.close(); // the status line says why
   }
 

@@ -1,106 +1,12 @@
 /* The library dialog: all works, or search results, loaded while scrolling. A click opens a picture in
    its work; deletions can be undone. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, icon, image, make, noteStep, shows, text, thumbUrl, toggle } from "./base.js";
 import { makeSelection, named, tagRow } from "./selection.js";
 
-/** A grid of items; the browser renders those near the window. */
-function cardGrid(makeCard) {
-  const node = SeedGrid.make("div", { class: "sg-card-grid" });
-  const items = [];
-  const placeOf = (wanted) => items.findIndex((item) => item.id === wanted.id);
-  return {
-    node,
-    items,
-    /** Replace all items. */
-    set(wanted) {
-      items.splice(0, items.length, ...wanted);
-      node.replaceChildren(...items.map(makeCard));
-    },
-    append(more) {
-      items.push(...more);
-      node.append(...more.map(makeCard));
-    },
-    /** Remove an item; returns its place, for `insert`. */
-    remove(item) {
-      const at = placeOf(item);
-      if (at >= 0) node.children[at].remove();
-      if (at >= 0) items.splice(at, 1);
-      return at;
-    },
-    insert(item, at) {
-      node.insertBefore(makeCard(item), node.children[at] ?? null);
-      items.splice(at, 0, item);
-    },
-    /** Change an item's data and render it again. */
-    redraw(item, changed) {
-      const at = placeOf(item);
-      if (at < 0) return;
-      const card = node.children[at];
-      const hadFocus = card.contains(document.activeElement);
-      card.replaceWith(makeCard(Object.assign(items[at], changed)));
-      if (hadFocus) node.children[at].querySelector("button").focus();
-    },
-  };
-}
-
-/** Undo of the library: restores all pictures of one deletion. */
-const undoBar = (restore) => {
-  const { make, text } = SeedGrid;
-  const STAYS_MS = 20_000;
-  const AT_ONCE = 2000;
-  const node = make("div", { class: "sg-undo", role: "status", hidden: "" });
-  let timer = 0;
-  let last = null; // the newest deletion
-  const thrown = {}; // the ids of each deletion, by its number
-
-  function hide() {
-    node.hidden = true;
-    last = null;
-  }
-
-  /** The ids are known when the restore is sent, after the deletion's answer. */
-  function takeBack() {
-    const { number, putBack } = last;
-    hide();
-    send(() => thrown[number] ?? []);
-    putBack();
-  }
-
-  function send(idsOf) {
-    restore(() => {
-      const ids = idsOf();
-      if (ids.length > AT_ONCE) send(() => ids.slice(AT_ONCE));
-      return { pictures: ids.slice(0, AT_ONCE) };
-    });
-  }
-
-  /** Hide it after a while, unless it has the pointer or the focus. */
-  function wait() {
-    clearTimeout(timer);
-    timer = setTimeout(() => (node.matches(":hover, :focus-within") ? wait() : hide()), STAYS_MS);
-  }
-
-  return {
-    node,
-    /** Offer to undo the last deletion. */
-    offer(number, count, putBack) {
-      last = { number, putBack };
-      node.replaceChildren(
-        make("span", { text: text("library_removed", { number: count }) }),
-        make("button", { text: text("library_undo"), onclick: takeBack }),
-      );
-      node.hidden = false;
-      SeedGrid.noteStep({ isThere: () => last?.number === number, undo: takeBack });
-      wait();
-    },
-    /** Note the ids of a deletion. */
-    learn({ number, thrown: ids }) {
-      thrown[number] = ids;
-      if (last?.number === number) node.querySelector("span").textContent = text("library_removed", { number: ids.length });
-    },
-  };
-};
-
+const TAGS = 2; // shown under a picture
+const DAY_MS = 86_400_000;
+const UNDO_MS = 20_000; // the undo of a deletion is offered
+const MOST_AT_ONCE = 2000; // pictures in a request, as in seedgrid/web/actions/library.py
 let library = null;
 
 /** Open it with its current content. */
@@ -112,115 +18,114 @@ export function openLibrary() {
 }
 
 function makeLibrary() {
-  const { make, text, toggle, icon, image, thumbUrl } = SeedGrid;
-  const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false, tag: "", sort: "newest" };
   let number = 0;
   let after = null;
   let isWaiting = false;
   const line = SeedGrid.line();
   let changing = 0; // changes without an answer
-  let deletions = 0;
-  const TAGS = 2; // shown under a picture
+  let thrown = null; // the ids of the last deletion while it can be undone, as a promise
+  let tag = "";
+  let [askTimer, undoTimer] = [0, 0];
 
-  const words = field("search", "library_search", (value) => (asked.text = value));
-  const seed = field("text", "library_seed", (value) => (asked.seed = readSeed(value)));
-  const model = field("text", "library_model", (value) => (asked.model = value));
-  const since = field("date", "library_since", (value) => (asked.since = value));
-  const until = field("date", "library_until", (value) => (asked.until = value ? dayAfter(value) : ""));
-  const more = make("div", { class: "sg-filters", hidden: "" }, seed, model, labelled(since), labelled(until));
-  const favourites = toggle("sg-pill", "library_favourites", (isOn) => ((asked.favourite = isOn), ask()));
-  const thrown = toggle("sg-pill", "library_trash", (isOn) => (selection.end(), (asked.trashed = isOn), ask()));
-  const filter = make("button", { class: "sg-pill", text: text("library_filter"), "aria-expanded": "false", onclick: unfold });
+  const seed = field("text", "seed");
+  const more = make("div", { class: "sg-filters", hidden: "" }, seed, field("text", "model"), labelled(field("date", "since")), labelled(field("date", "until")));
+  const favourites = toggle("sg-pill", "library_favourites", ask);
+  const trash = toggle("sg-pill", "library_trash", () => (selection.end(), ask()));
+  const filter = toggle("sg-pill", "library_filter", (isOn) => (more.hidden = !isOn));
   const emptyTrash = make("button", { class: "sg-pill sg-danger", hidden: "", text: text("library_empty_trash"), onclick: empty });
-  const grid = cardGrid(card);
-  const selection = makeSelection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
+  const grid = make("div", { class: "sg-card-grid" }); // of cards, each with its item
+  const items = () => [...grid.children].map(({ item }) => item);
+  const cardOf = ({ id }) => [...grid.children].find(({ item }) => item.id === id);
+  const selection = makeSelection({ shown: items, isTrash: () => isOn(trash), change, mark });
   const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
   const end = make("div", { class: "sg-card-grid-end" });
-  const undo = undoBar((wanted) => tell("trash", () => ({ ...wanted(), trashed: false })));
-  const tags = tagRow((tag) => ((asked.tag = tag), ask()));
-  const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
+  const removed = make("span");
+  const undo = make("div", { class: "sg-undo", role: "status", hidden: "" }, removed, make("button", { text: text("library_undo"), onclick: putBack }));
+  const tags = tagRow((chosen) => ((tag = chosen), ask()));
+  const order = make("select", { class: "sg-pill sg-order", name: "sort", "aria-label": text("library_sort") });
   for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
   const title = make("h2", { text: text("library_title") });
   const close = make("button", { class: "sg-close", id: "sg-library-close", "aria-label": text("library_close"), onclick: () => dialog.close() }, icon("close"));
   const said = make("p", { class: "sg-said", role: "alert" });
-  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash, said);
+  const head = make("div", { class: "sg-library-head" }, title, field("search", "text", "library_search"), favourites, trash, order, selection.pill, filter, emptyTrash, said);
+  const form = make("form", { class: "sg-library-form", oninput: askSoon, onsubmit: (event) => event.preventDefault() }, head, more);
   const dialog = make("dialog", { class: "sg-works", tabindex: "-1", "aria-label": text("library_title") });
 
-  function field(type, key, change) {
-    const input = make("input", { type, class: "sg-field", placeholder: text(key), "aria-label": text(key), maxlength: "200" });
-    let timer = 0;
-    input.addEventListener("input", () => {
-      change(input.value.trim());
-      clearTimeout(timer);
-      timer = setTimeout(ask, 80);
-    });
-    return input;
+  function field(type, name, key = `library_${name}`) {
+    return make("input", { type, name, class: "sg-field", placeholder: text(key), "aria-label": text(key), maxlength: "200" });
   }
 
   function labelled(input) {
     return make("label", { class: "sg-dated" }, make("span", { text: input.ariaLabel }), input);
   }
 
-  const readSeed = (value) => (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32 ? Number(value) : null);
+  function isOn(button) {
+    return button.ariaPressed === "true";
+  }
 
-  function dayAfter(day) {
-    const next = new Date(`${day}T00:00:00Z`);
-    next.setUTCDate(next.getUTCDate() + 1);
-    return next.toISOString().slice(0, 10);
+  const readSeed = (value) => (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32 ? Number(value) : null);
+  const dayAfter = (day) => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
+
+  /** The search that the form asks for, as the server's `Query`. */
+  function query() {
+    const fields = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
+    const until = fields.until && dayAfter(fields.until);
+    return { ...fields, until, seed: readSeed(fields.seed), tag, favourite: isOn(favourites), trashed: isOn(trash) };
+  }
+
+  function askSoon() {
+    clearTimeout(askTimer);
+    askTimer = setTimeout(ask, 80);
   }
 
   /** Search from the first page. */
   function ask() {
     number += 1;
-    isWaiting = true;
     after = null;
-    find({ ...asked, number, after: null });
+    find();
   }
 
-  /** A search is not sent if a newer one waits. */
-  const find = (wanted) =>
+  /** Ask for a page; a search is not sent if a newer one waits. */
+  function find() {
+    isWaiting = true;
+    const asked = { ...query(), number, after };
     line(async () => {
-      const isWanted = wanted.number === number;
-      if (isWanted && !(await SeedGrid.ask("search", { asked: wanted }))) isWaiting = false; // scrolling on asks again
+      const isWanted = asked.number === number;
+      if (isWanted && !(await SeedGrid.ask("search", { asked }))) isWaiting = false; // scrolling on asks again
     });
+  }
 
   function empty() {
     if (confirm(text("library_empty_sure"))) line(() => SeedGrid.ask("empty")).then(ask);
   }
 
-  function unfold() {
-    more.hidden = !more.hidden;
-    filter.setAttribute("aria-expanded", String(!more.hidden));
-  }
-
   function askMore() {
-    if (isWaiting || after === null) return;
-    isWaiting = true;
-    find({ ...asked, number, after });
+    if (!isWaiting && after !== null) find();
   }
 
   function show(value) {
     if (value.tags) tags.show(value.tags);
-    if (value.thrown) return undo.learn(value);
     if (value.number !== number) return;
     if (changing > 0) return ask(); // the answer is older than a change
     isWaiting = false;
     after = value.after;
-    if (value.is_more) grid.append(value.items);
-    else grid.set(value.items);
+    if (!value.is_more) grid.replaceChildren();
+    grid.append(...value.items.map(card));
     sayIfEmpty();
-    if (after !== null && isNear(end)) askMore();
+    if (isNear(end)) askMore();
   }
 
   /** The text of an empty result, and the button to empty the trash. */
   function sayIfEmpty() {
-    nothing.hidden = grid.items.length > 0;
-    const whole = asked.trashed ? "library_trash_empty" : "library_nothing";
-    nothing.textContent = text(isWhole() ? whole : "library_not_found");
-    emptyTrash.hidden = !asked.trashed || (isWhole() && grid.items.length === 0);
+    const isEmpty = !grid.hasChildNodes();
+    const { sort, trashed, ...conditions } = query();
+    const isWhole = Object.values(conditions).every((each) => each === "" || each === null || each === false);
+    nothing.hidden = !isEmpty;
+    const whole = trashed ? "library_trash_empty" : "library_nothing";
+    nothing.textContent = text(isWhole ? whole : "library_not_found");
+    emptyTrash.hidden = !trashed || (isWhole && isEmpty);
   }
 
-  const isWhole = () => !(asked.text || asked.model || asked.tag || asked.since || asked.until || asked.favourite || asked.seed !== null);
   const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
 
   function card(item) {
@@ -239,9 +144,9 @@ function makeLibrary() {
       item.count && make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }),
     );
     selection.show(opener);
-    const label = text(asked.trashed ? "library_restore" : "library_remove");
-    const away = () => change([item], named([item]), !asked.trashed);
-    const remove = make("button", { class: "sg-item-remove", title: label, "aria-label": label, onclick: away }, asked.trashed ? "↺" : icon("close"));
+    const label = text(isOn(trash) ? "library_restore" : "library_remove");
+    const away = () => change([item], named([item]), !isOn(trash));
+    const remove = make("button", { class: "sg-item-remove", title: label, "aria-label": label, onclick: away }, isOn(trash) ? "↺" : icon("close"));
     const tags = item.tags.slice(0, TAGS).map((tag) => make("bdi", { class: "sg-item-tag", text: tag }));
     const caption = make(
       "p",
@@ -251,7 +156,15 @@ function makeLibrary() {
       item.times > 1 && make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }),
       make("bdi", { text: item.prompt }),
     );
-    return make("article", { class: "sg-item" }, opener, remove, caption);
+    return Object.assign(make("article", { class: "sg-item" }, opener, remove, caption), { item });
+  }
+
+  /** Render an item's card again. */
+  function redraw(item) {
+    const before = cardOf(item);
+    const hadFocus = before?.contains(document.activeElement);
+    before?.replaceWith(card(item));
+    if (hadFocus) cardOf(item).querySelector("button").focus();
   }
 
   /** Open a picture in its work. */
@@ -261,39 +174,57 @@ function makeLibrary() {
     scrollTo({ top: 0 });
   }
 
-  /** Send a change after earlier ones; its data are read when it is sent. */
-  async function tell(action, wanted) {
+  /** Send a change after earlier ones; the answer, null if it was refused. */
+  async function tell(action, asked) {
     changing += 1;
-    const parts = await line(() => SeedGrid.ask(action, { asked: wanted() }).finally(() => (changing -= 1)));
-    if (!parts || parts.status?.kind === "error") ask();
-    else SeedGrid.lookAgain();
+    const parts = await line(() => SeedGrid.ask(action, { asked }).finally(() => (changing -= 1)));
+    const isDone = parts && parts.status?.kind !== "error";
+    if (isDone) SeedGrid.lookAgain();
+    else ask();
+    return isDone ? parts : null;
   }
 
-  /** Trash or restore items; shown at once. Undo restores all of one deletion. */
-  function change(items, wanted, isTrashed) {
-    const question = number;
-    const deletion = (deletions += 1);
-    tell("trash", () => ({ ...wanted, trashed: isTrashed, number: deletion }));
-    const places = items.map((item) => [item, grid.remove(item)]).reverse();
+  /** Trash or restore items; shown at once. */
+  function change(items, wanted, trashed) {
+    for (const item of items) cardOf(item)?.remove();
     sayIfEmpty();
-    if (!isTrashed) return;
-    undo.offer(deletion, items.length, () => {
-      if (question !== number) return void ask(); // another search was started meanwhile
-      for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
-      sayIfEmpty();
-    });
+    const answer = tell("trash", { ...wanted, trashed });
+    if (trashed) offerUndo(answer.then((parts) => parts?.library.thrown ?? []));
+  }
+
+  /** Offer to take back a deletion with all its pictures, which are known after its answer. */
+  async function offerUndo(ids) {
+    thrown = ids;
+    noteStep({ isThere: () => thrown === ids, undo: putBack });
+    removed.textContent = text("library_removed", { number: (await ids).length });
+    if (thrown !== ids) return;
+    undo.hidden = false;
+    clearTimeout(undoTimer);
+    undoTimer = setTimeout(forgetUndo, UNDO_MS);
+  }
+
+  function forgetUndo() {
+    thrown = null;
+    undo.hidden = true;
+  }
+
+  async function putBack() {
+    const pictures = [...(await thrown)];
+    forgetUndo();
+    while (pictures.length) tell("trash", { pictures: pictures.splice(0, MOST_AT_ONCE), trashed: false });
+    ask();
   }
 
   /** Mark items; shown at once. */
-  function say(items, wanted, ...changed) {
-    tell("mark", () => wanted);
-    items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));
+  function mark(items, wanted, ...changed) {
+    tell("mark", wanted);
+    items.forEach((item, at) => redraw(Object.assign(item, changed[at] ?? changed[0])));
   }
 
   dialog.addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
-  dialog.append(close, head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
-  SeedGrid.byId("sg-library").append(dialog);
+  dialog.append(close, form, tags.node, selection.bar, grid, nothing, end, undo);
+  byId("sg-library").append(dialog);
   SeedGrid.askLibrary = () => dialog.open && ask();
-  SeedGrid.shows.library = show;
+  shows.library = show;
   return { dialog, ask };
 }

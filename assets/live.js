@@ -1,8 +1,7 @@
 /* Live: the grid of the current words is painted while typing, and not saved. One request runs and the newest one
    waits. A click with the same fields then saves the pictures, which the server still has. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, config, inputOf, kept, pick, shows, text, write } from "./base.js";
 
-const { byId, config, text, inputOf, shows } = SeedGrid;
 const SOON_MS = 120; // after the last key
 const REST_MS = 10_000; // without input: the shown pictures are saved
 const AGAIN_MS = 3000; // before the next try while others paint, or without an answer
@@ -10,7 +9,7 @@ const LEFT_MS = 300; // a request that takes so much longer is cancelled for a n
 const LIMIT_S = 1.5; // Live stops if four pictures take longer
 const LOW = 0.2; // level of a battery that is not charging
 const button = byId("sg-live");
-const wish = SeedGrid.kept("seedgrid-live");
+const wish = kept("seedgrid-live");
 let tookS = null; // seconds of four pictures with these settings, from the server
 let [number, isGoing] = [0, false];
 let [asked, next, shown] = [null, null, null]; // the running request; the waiting one; the one on the stage
@@ -76,7 +75,7 @@ const canRefine = () => !byId("sg-refine").disabled;
 function question(action, over = {}, writes = null) {
   const isRound = action === "refine";
   const data = isRound ? { around: { ...SeedGrid.refinement(), ...over } } : { fields: { ...SeedGrid.typed(), ...over } };
-  const more = isRound ? SeedGrid.pick() : {};
+  const more = isRound ? pick() : {};
   return { action, data, more, writes, words: [action, over, writes], key: keyOf(action, data, more) };
 }
 
@@ -154,7 +153,7 @@ addEventListener("popstate", () => (settled = null));
 SeedGrid.keepLive = async (index = null) => {
   const kept = shown;
   if (!kept || !isLive()) return;
-  if (kept.writes) SeedGrid.write(inputOf(kept.writes.id), kept.writes.value);
+  if (kept.writes) write(inputOf(kept.writes.id), kept.writes.value);
   const parts = await SeedGrid.turn(kept.action, kept.data, kept.more);
   if (!parts?.stage) shown = kept;
   else if (index !== null) SeedGrid.chooseCell(index);

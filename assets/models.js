@@ -1,12 +1,11 @@
 /* The models panel: models and LoRAs on this machine, downloads, and recommended models.
    This file and its texts are fetched when the panel is first opened. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, bare, byId, config, inputOf, language, make, text, write } from "./base.js";
 import { overlay } from "./zoom.js";
 
-const { make, text, byId, language } = SeedGrid;
 const LOOK_MS = 700;
 const styled = new Promise((come) => {
-  document.head.append(make("link", { rel: "stylesheet", href: `${SeedGrid.config.assets}/models.css`, onload: come, onerror: come }));
+  document.head.append(make("link", { rel: "stylesheet", href: `${config.assets}/models.css`, onload: come, onerror: come }));
 });
 const COMING = new Set(["add", "download", "configure"]);
 let parts;
@@ -237,7 +236,7 @@ SeedGrid.takeModel = async (file) => {
   send(file, null);
 };
 
-const chosen = () => SeedGrid.inputOf("sg-model").value;
+const chosen = () => inputOf("sg-model").value;
 
 /** Choose a model in the settings, and load its lists. */
 function choose(name) {
@@ -248,9 +247,9 @@ function choose(name) {
 /* LoRAs: their tags stand in the prompt, and are put in and changed there. */
 const TAG = / ?<lora:([^:<>\n]+)(?::([^:<>\n]+))?>/gi;
 const MOST = 4;
-const field = () => SeedGrid.inputOf("sg-prompt");
+const field = () => inputOf("sg-prompt");
 const prompt = () => field()?.value ?? "";
-const writePrompt = (words) => SeedGrid.write(field(), words);
+const writePrompt = (words) => write(field(), words);
 const isOf = (name, tag) => tag.trim().toLowerCase() === name.toLowerCase();
 
 /** The scale of a LoRA in the prompt; null if it is not there. */
@@ -284,9 +283,9 @@ function scaleField(item, changed) {
 function chips(item, changed) {
   if (!item.words.length) return "";
   const box = make("div", { class: "sg-models-words" }, make("span", { text: say("lora_words") }));
-  const has = SeedGrid.bare(prompt().replace(TAG, ""));
+  const has = bare(prompt().replace(TAG, ""));
   for (const words of item.words) {
-    const isThere = has.includes(SeedGrid.bare(words));
+    const isThere = has.includes(bare(words));
     const label = say("lora_put", { words });
     const use = () => (isThere || putWords(words), changed());
     box.append(make("button", { class: "sg-models-chip", "data-key": `words ${item.id} ${words}`, "aria-pressed": String(isThere), "aria-label": label, title: label, text: words, onclick: use }));

@@ -1,6 +1,6 @@
 /* The page: the action of each button, keys, dropped files, and the buttons of the library and the models panel.
    This module comes last; then it asks the server for this browser's place. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, config, inputOf, make, over, pick, shows, text, undo } from "./base.js";
 import "./server.js";
 import "./words.js";
 import "./stage.js";
@@ -11,12 +11,11 @@ import "./form.js";
 import "./place.js";
 import "./live.js";
 
-const { byId, inputOf, make, text } = SeedGrid;
 
 /* The server action of each button, with the fields' values and the picked picture. */
 const on = (id, ask) => byId(id).addEventListener("click", ask);
 async function begin(action, data = {}) {
-  const parts = await SeedGrid.turn(action, data, SeedGrid.pick());
+  const parts = await SeedGrid.turn(action, data, pick());
   if (parts?.stage) SeedGrid.showStage();
 }
 let sent = "";
@@ -98,7 +97,7 @@ async function help() {
   dialog.setAttribute("aria-labelledby", title.id);
 }
 
-document.addEventListener("click", (event) => event.target.closest?.("#sg-keys") && help());
+on("sg-keys", help);
 
 function isTyping(target) {
   return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
@@ -115,15 +114,15 @@ function pressOver(dialog, key) {
 }
 
 document.addEventListener("keydown", (event) => {
-  const over = SeedGrid.over();
+  const dialog = over();
   const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
   const isStepBack = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !isTyping(event.target);
-  if (isStepBack && (!over || over.matches(".sg-works"))) {
-    if (SeedGrid.undo()) event.preventDefault();
+  if (isStepBack && (!dialog || dialog.matches(".sg-works"))) {
+    if (undo()) event.preventDefault();
     return;
   }
-  if (over) {
-    if (!isHeld && !isTyping(event.target)) pressOver(over, event.key.toLowerCase());
+  if (dialog) {
+    if (!isHeld && !isTyping(event.target)) pressOver(dialog, event.key.toLowerCase());
     return;
   }
   const isVarying = Boolean(event.target.closest?.("#sg-variations"));
@@ -147,57 +146,40 @@ document.addEventListener("keydown", (event) => {
 }, true);
 
 /* Files dropped anywhere are imported; models and LoRAs go to their panel. */
-let depth = 0;
-let veil = null;
-const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-
-function cover() {
-  veil ??= make("div", { class: "sg-veil" }, make("strong", { text: text("drop_here") }));
-  (SeedGrid.over() ?? document.body).append(veil);
-}
-
-function uncover() {
-  depth = 0;
-  veil?.remove();
-}
-
-document.addEventListener("dragenter", (event) => {
-  if (!hasFiles(event)) return;
-  depth += 1;
-  cover();
-});
-document.addEventListener("dragleave", (event) => {
-  if (hasFiles(event) && (depth -= 1) <= 0) uncover();
-});
+const veil = byId("sg-veil"); // over everything, also dialogs, while files are dragged
+const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
 document.addEventListener("dragover", (event) => {
-  if (hasFiles(event)) event.preventDefault();
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  veil.showPopover();
 });
-const field = () => byId("sg-drop")?.querySelector("input[type=file]");
+document.addEventListener("dragleave", ({ relatedTarget }) => relatedTarget ?? veil.hidePopover()); // out of the window
+const field = inputOf("sg-drop");
 
 function troubleOf({ name, size }) {
-  const kinds = (field()?.accept ?? "").split(/[\s,]+/).filter(Boolean);
-  if (kinds.length && !kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
+  const kinds = field.accept.split(",");
+  if (!kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
     return { key: "upload_kind", data: { name, kinds: kinds.join(", ") } };
   }
-  const data = { name, value: Math.ceil(size / 2 ** 20), limit: SeedGrid.maxUploadMb };
+  const data = { name, value: Math.ceil(size / 2 ** 20), limit: config.max_upload_mb };
   return data.value > data.limit ? { key: "upload_large", data } : null;
 }
 
 /** Upload files, or say at once which ones cannot be sent, and send none. */
 function take(files) {
-  SeedGrid.over()?.close(); // the message is on the page
+  over()?.close(); // the message is on the page
   const wrong = [...files].map(troubleOf).find(Boolean);
-  if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
+  if (wrong) shows.status({ ...wrong, kind: "error", field: "drop" });
   else if (files.length) SeedGrid.turnFiles([...files]);
 }
 
-field().addEventListener("change", () => {
-  take(field().files);
-  field().value = ""; // so that choosing the same file again is noticed
+field.addEventListener("change", () => {
+  take(field.files);
+  field.value = ""; // so that choosing the same file again is noticed
 });
 document.addEventListener("drop", (event) => {
   if (!hasFiles(event)) return;
-  uncover();
+  veil.hidePopover();
   event.preventDefault();
   const { files } = event.dataTransfer;
   const weights = [...files].find((file) => file.name.endsWith(".safetensors"));
@@ -206,11 +188,8 @@ document.addEventListener("drop", (event) => {
 });
 
 /* The buttons of library and models: their modules are loaded at the first click. */
-const door = make("button", { class: "sg-library-closed" }, make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
-byId("sg-library").replaceChildren(door); // no pictures are in the page before a click
-const open = async () => (await SeedGrid.module("library")).openLibrary();
-for (const opener of [door, byId("sg-library-open")]) opener.addEventListener("click", open);
-byId("sg-models").addEventListener("click", async () => {
+for (const id of ["sg-library-open", "sg-library-door"]) on(id, async () => (await SeedGrid.module("library")).openLibrary());
+on("sg-models", async () => {
   await SeedGrid.module("models");
   SeedGrid.showModels();
 });
@@ -227,7 +206,7 @@ function chip({ run, words, done, total }) {
   return make("li", { title: words }, make("span", { text: words }), make("span", { text: text("queue_part", { done, total }) }), stop);
 }
 
-SeedGrid.shows.queue = (runs) => {
+shows.queue = (runs) => {
   clearTimeout(timer);
   if (runs.length) timer = setTimeout(() => SeedGrid.ask("queue"), LOOK_MS);
   if (shown === JSON.stringify(runs)) return;

@@ -1,13 +1,12 @@
 /* The place: the round that this tab shows. Each place has an address for the browser's Back and
    Forward, and the fields' values at each place are kept in this tab: nothing is lost by a reload, a
    restart of the server or a second tab. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, config, inputOf, kept, shows, write } from "./base.js";
 
-const { config, inputOf, write } = SeedGrid;
-const tab = SeedGrid.kept("seedgrid-tab", () => sessionStorage);
-const fieldsOfPlaces = SeedGrid.kept("seedgrid-fields", () => sessionStorage);
+const tab = kept("seedgrid-tab", () => sessionStorage);
+const fieldsOfPlaces = kept("seedgrid-fields", () => sessionStorage);
 const MOST = 60;
-const names = Object.fromEntries(SeedGrid.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
+const names = Object.fromEntries(config.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
 const variations = [1, 2, 3, 4].map((number) => `sg-vary-${number}`);
 const ids = { ...names, vary: variations };
 let current = { epoch: -1, round: null };
@@ -26,13 +25,13 @@ function addressed() {
 
 /** The recipe in the address, if it is a link. */
 function link() {
-  const said = [...new URLSearchParams(location.search)].filter(([name]) => SeedGrid.links.includes(name));
+  const said = [...new URLSearchParams(location.search)].filter(([name]) => config.links.includes(name));
   return new URLSearchParams(said).toString();
 }
 
 function addressOf(place) {
   const said = [...new URLSearchParams(location.search)];
-  const others = said.filter(([name]) => name !== "place" && !SeedGrid.links.includes(name));
+  const others = said.filter(([name]) => name !== "place" && !config.links.includes(name));
   const query = new URLSearchParams(place ? [...others, ["place", place]] : others).toString();
   return `${location.pathname}${query ? `?${query}` : ""}`;
 }
@@ -164,6 +163,6 @@ SeedGrid.typedAround = (more = {}) => {
 };
 /** Reload the place after changes in the library, unless a run is painting. */
 SeedGrid.lookAgain = () => current.round && !SeedGrid.stageNow().busy && SeedGrid.turn("load", { place: addressed() ?? current.round });
-SeedGrid.shows.place = show;
-SeedGrid.shows.fields = fill;
+shows.place = show;
+shows.fields = fill;
 SeedGrid.arrive = arrive;

@@ -1,14 +1,13 @@
 /* The lineage rail: every round of this work as a small grid with the picked pictures ringed, and branches as
    lanes. A click goes to that round. This tab's other works are above and below it, a line each, by time; a click
    opens one again. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, allow, byId, image, inputOf, kept, make, shape, shows, text, thumbUrl, write } from "./base.js";
 
-const { image, make, shape, text, thumbUrl } = SeedGrid;
-const element = SeedGrid.byId("sg-lineage");
+const element = byId("sg-lineage");
 const MOST_PX = 34; // width of the lines
 const MOST_WORKS = 20;
-const kept = SeedGrid.kept("seedgrid-works", () => sessionStorage);
-let works = kept.recall() ?? []; // by their last round here, with a picture and the prompt
+const keptWorks = kept("seedgrid-works", () => sessionStorage);
+let works = keptWorks.recall() ?? []; // by their last round here, with a picture and the prompt
 const list = make("ol", { class: "sg-rounds", "aria-label": text("rail_label") });
 element.replaceChildren(list);
 let current = { epoch: -1, rounds: [] };
@@ -18,7 +17,7 @@ function show(value) {
   if (value.epoch < current.epoch) return;
   current = value;
   note(value);
-  SeedGrid.allow("sg-back", value.has_parent || Boolean(workBefore()));
+  allow("sg-back", value.has_parent || Boolean(workBefore()));
   const news = JSON.stringify([value.rounds, value.current, works]);
   if (news === shown) return;
   shown = news;
@@ -37,7 +36,7 @@ function note({ rounds, current }) {
   const left = { work, round: current, picture: cell?.id ?? null, words: rounds[0].words };
   const at = placeOfWork();
   works = (at < 0 ? [...works, left] : works.with(at, left)).slice(-MOST_WORKS);
-  kept.keep(works);
+  keptWorks.keep(works);
 }
 
 const placeOfWork = () => works.findIndex(({ work }) => work === SeedGrid.state().work);
@@ -53,15 +52,15 @@ const back = () =>
 
 /** Start a new work with an empty prompt. */
 async function beginWork() {
-  works = kept.keep([]);
+  works = keptWorks.keep([]);
   await SeedGrid.turn("load", { start: true });
-  SeedGrid.write(SeedGrid.inputOf("sg-prompt"), "");
-  SeedGrid.inputOf("sg-prompt").focus();
+  write(inputOf("sg-prompt"), "");
+  inputOf("sg-prompt").focus();
 }
 
 /** A folded work; it is removed if its picture was deleted. */
 function folded(left) {
-  const forget = () => ((works = kept.keep(works.filter((each) => each !== left))), button.parentNode.remove());
+  const forget = () => ((works = keptWorks.keep(works.filter((each) => each !== left))), button.parentNode.remove());
   const picture = left.picture && image(thumbUrl(left.picture), false, { loading: "lazy", onerror: forget });
   const looks = { class: "sg-work", "aria-label": text("rail_work", left), title: left.words, "data-work": left.work };
   const button = make("button", { ...looks, onclick: () => open(left) }, picture, make("bdi", { text: left.words }));
@@ -152,7 +151,7 @@ function branches(rounds, step) {
   return svg;
 }
 
-SeedGrid.byId("sg-back").addEventListener("click", back);
-SeedGrid.byId("sg-new").addEventListener("click", beginWork);
+byId("sg-back").addEventListener("click", back);
+byId("sg-new").addEventListener("click", beginWork);
 SeedGrid.railNow = () => current;
-SeedGrid.shows.rail = show;
+shows.rail = show;

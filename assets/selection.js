@@ -1,11 +1,10 @@
 /* Selection of several pictures or works in the library: to mark, compare, download or trash them; and
    the library's tags. Shift selects a range; Esc ends it. */
-import { SeedGrid } from "./base.js";
+import { icon, make, over, own, text } from "./base.js";
 import { compare as holdAgainst } from "./zoom.js";
 
 /** A row of the library's tags: each opens what has it. Tags come from users, so they are only ever set as text. */
 export const tagRow = (onChoose) => {
-  const { make, text } = SeedGrid;
   const FEW = 16;
   const list = make("datalist", { id: "sg-tags-known" });
   const node = make("div", { class: "sg-tags", role: "group", "aria-label": text("library_tags"), hidden: "" });
@@ -52,7 +51,6 @@ export const tagRow = (onChoose) => {
 
 /** The tags of the selection: a field to add one, and a button to remove each common one. */
 const tagField = (onChange) => {
-  const { make, text } = SeedGrid;
   const input = make("input", { class: "sg-field", list: "sg-tags-known", maxlength: "40", placeholder: text("library_tag"), "aria-label": text("library_tag") });
   const shared = make("span", { class: "sg-shared-tags" });
   const form = make("form", { class: "sg-tag-form", onsubmit: add }, input, shared);
@@ -67,7 +65,7 @@ const tagField = (onChange) => {
   function chip(tag) {
     const off = () => (onChange({ remove: [tag] }), input.focus());
     const looks = { class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: off };
-    return make("button", looks, make("bdi", { text: tag }), SeedGrid.icon("close"));
+    return make("button", looks, make("bdi", { text: tag }), icon("close"));
   }
 
   return {
@@ -88,7 +86,6 @@ export const named = (items) => ({
 });
 
 export const makeSelection = ({ shown, isTrash, change, mark }) => {
-  const { make, text } = SeedGrid;
   const MOST = 200;
   const chosen = new Map(); // items by their id
   let isOn = false;
@@ -121,16 +118,13 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   function love() {
     const favourite = !areLoved();
     mark(items(), { pictures: items().map((item) => item.id), favourite }, { favourite });
-    for (const item of items()) item.favourite = favourite;
     say();
   }
 
   /** Tags of a work apply to all its pictures. */
   function retag({ add = [], remove = [] }) {
     const after = (item) => [...item.tags.filter((tag) => !remove.includes(tag)), ...add.filter((tag) => !item.tags.includes(tag))];
-    const changes = items().map((item) => ({ tags: after(item) }));
-    mark(items(), { ...named(items()), add, remove }, ...changes);
-    items().forEach((item, at) => Object.assign(item, changes[at]));
+    mark(items(), { ...named(items()), add, remove }, ...items().map((item) => ({ tags: after(item) })));
     say();
   }
 
@@ -170,7 +164,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     favourite.setAttribute("aria-pressed", String(areLoved()));
     compare.disabled = chosen.size < 2 || items().some((item) => item.lost);
     const ids = items().map((item) => (item.count ? `${item.id}*` : item.id));
-    download.href = SeedGrid.own(`seedgrid/download/selected.zip?ids=${ids.join(",")}`);
+    download.href = own(`seedgrid/download/selected.zip?ids=${ids.join(",")}`);
   }
 
   /** All items between two. */
@@ -180,7 +174,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!isOn || event.key !== "Escape" || !SeedGrid.over()?.matches(".sg-works")) return;
+    if (!isOn || event.key !== "Escape" || !over()?.matches(".sg-works")) return;
     event.preventDefault(); // keep it open
     turn(false);
   });

@@ -1,8 +1,7 @@
 /* Requests to the server, one after the other if they change the place; the stream of a run; and the
    banner when the server does not answer. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, config, kept, language, make, over, shows, tell, text } from "./base.js";
 
-const { byId, config, language, make, shows, text } = SeedGrid;
 const NAMES = ["work", "round", "picked", "run", "epoch"];
 
 /** A queue of requests: each is sent after the answer to the one before. */
@@ -12,8 +11,8 @@ SeedGrid.line = () => {
 };
 
 const line = SeedGrid.line();
-const ownPlace = SeedGrid.kept("seedgrid-place");
-const ownName = SeedGrid.kept("seedgrid-visitor");
+const ownPlace = kept("seedgrid-place");
+const ownName = kept("seedgrid-visitor");
 let known = ownPlace.recall() ?? {};
 
 /** The page state; at the start the stored one. */
@@ -49,7 +48,7 @@ async function post(path, options) {
   const answer = await send(path, options).catch(() => null);
   if (!answer?.ok) return null;
   const parts = await answer.json();
-  SeedGrid.tell(parts);
+  tell(parts);
   return parts;
 }
 
@@ -92,7 +91,7 @@ SeedGrid.listen = async (action, data = {}, signal = null) => {
       if (done) return true;
       const parts = (rest + value).split("\n\n");
       rest = parts.pop();
-      for (const part of parts) if (part.startsWith("data: ")) SeedGrid.tell(JSON.parse(part.slice(6)));
+      for (const part of parts) if (part.startsWith("data: ")) tell(JSON.parse(part.slice(6)));
     }
   } catch {
     return false;
@@ -129,7 +128,7 @@ function settle(state) {
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // When the server does not answer, the page says so, keeps what was typed (place.js), and reloads once it answers.
-const went = SeedGrid.kept("seedgrid-went", () => sessionStorage);
+const went = kept("seedgrid-went", () => sessionStorage);
 let banner = null;
 let isLeaving = false;
 addEventListener("beforeunload", () => (isLeaving = true));
@@ -181,7 +180,7 @@ element.replaceChildren(statusLine, ways);
 let epoch = -1;
 let isMarked = false;
 // The fields of the page; other errors are shown in the status line only.
-const PLACES = new Set([...SeedGrid.fields, "vary", "drop"]);
+const PLACES = new Set([...config.fields, "vary", "drop"]);
 
 function show(value) {
   if (value.epoch < epoch) return;
@@ -189,7 +188,7 @@ function show(value) {
   statusLine.textContent = value.key ? text(value.key, value.data) : "";
   statusLine.dataset.kind = value.kind;
   statusLine.dataset.key = value.key ?? "";
-  const said = SeedGrid.over()?.querySelector(".sg-said"); // the status line is covered by the dialog
+  const said = over()?.querySelector(".sg-said"); // the status line is covered by the dialog
   if (said) said.textContent = value.kind === "error" ? statusLine.textContent : "";
   offer(value);
   clearFields();
@@ -202,7 +201,7 @@ function offer(value) {
   const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
   const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
   const found = {
-    error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (SeedGrid.tell({ fields: settings }), offer({})))] : []),
+    error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (tell({ fields: settings }), offer({})))] : []),
     error_picture_without_recipe: () => [button("drop_describe", () => byId("sg-prompt").querySelector("textarea").focus()), button("library_open", () => byId("sg-library-open").click())],
   };
   ways.replaceChildren(...(found[value.key]?.(value.data) ?? []));

@@ -1,9 +1,8 @@
 /* The stage: the grid of pictures. An <img> is a finished picture, a <canvas> the preview of an
    unfinished one. Picking is local; the server is told afterwards. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, icon, make, noteStep, own, refresh, rove, shows, text } from "./base.js";
 
-const { byId, icon, make, text } = SeedGrid;
-const element = SeedGrid.byId("sg-stage");
+const element = byId("sg-stage");
 const SUBTLE_PERCENT = 20;
 const MANY = 10; // columns, from which on seeds are hidden
 const FEW = 4; // columns, up to which captions are shown
@@ -52,7 +51,7 @@ function newCell(index) {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       take(event, index);
-    } else if (SeedGrid.rove(event, () => seen().map((each) => each.node), columns)) {
+    } else if (rove(event, () => seen().map((each) => each.node), columns)) {
       event.preventDefault();
     }
   });
@@ -77,7 +76,7 @@ function choose(index) {
   if (!["done", "waiting", "painting"].includes(state)) return;
   if (picked === index) return;
   const [before, epoch] = [picked, current.epoch];
-  SeedGrid.noteStep({ isThere: () => current.epoch === epoch && picked === index, undo: () => (before === null ? SeedGrid.letGo() : choose(before)) });
+  noteStep({ isThere: () => current.epoch === epoch && picked === index, undo: () => (before === null ? SeedGrid.letGo() : choose(before)) });
   picked = index;
   mark();
   if (state === "done") pick({ id: current.cells[index].id });
@@ -92,12 +91,12 @@ SeedGrid.letGo = () => {
   picked = null;
   mark();
   pick({ id: null });
-  SeedGrid.shows.status({ epoch: current.epoch, key: "status_let_go", kind: "done", data: { number } });
+  shows.status({ epoch: current.epoch, key: "status_let_go", kind: "done", data: { number } });
 };
 
 function mark() {
   for (const { node, index } of cells) node.setAttribute("aria-selected", String(index === picked));
-  SeedGrid.refresh();
+  refresh();
   document.dispatchEvent(new CustomEvent("sg-pick", { detail: pickedId() }));
 }
 
@@ -227,9 +226,9 @@ function finish(cell, state, source) {
     if (cell.source !== source) return;
     state.lost = true; // its file was deleted meanwhile
     fill(cell, state, true);
-    SeedGrid.refresh();
+    refresh();
   });
-  image.src = SeedGrid.own(`seedgrid/${source}`);
+  image.src = own(`seedgrid/${source}`);
   image.addEventListener("dragstart", ({ dataTransfer }) => state.file && dataTransfer.setData("DownloadURL", `image/png:${state.file}:${image.src}`));
   const isInPlace = cell.image && (state.state === "live" || cell.image.dataset.recipe);
   const put = () => {
@@ -298,5 +297,5 @@ SeedGrid.stageNow = () => ({ ...current, picked });
 
 /** Resolves when the stage's pictures are decoded and drawn: what is less urgent waits for it. */
 SeedGrid.settled = () => settled.then(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
-SeedGrid.shows.stage = show;
+shows.stage = show;
 show({ epoch: -1, cells: [0, 1, 2, 3].map((seed) => ({ state: "empty", seed })), size: [1, 1], picked: null, busy: false });

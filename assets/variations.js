@@ -1,13 +1,12 @@
 /* Four variations of one thing, written into the four fields: words, or a setting that the picked
    picture has. What stands in the fields is what is painted. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, bare, byId, config, inputOf, kept, make, shortList, text, write } from "./base.js";
 
-const { bare, byId, make, text, write } = SeedGrid;
-const foursBox = SeedGrid.byId("sg-fours");
+const foursBox = byId("sg-fours");
 foursBox.classList.add("sg-four-list");
 
 function chip(words, lines) {
-  const fill = () => [1, 2, 3, 4].forEach((number) => SeedGrid.write(SeedGrid.inputOf(`sg-vary-${number}`), lines[number - 1] ?? ""));
+  const fill = () => [1, 2, 3, 4].forEach((number) => write(inputOf(`sg-vary-${number}`), lines[number - 1] ?? ""));
   return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick: fill });
 }
 
@@ -23,12 +22,12 @@ document.addEventListener("sg-card", showFours);
 /* Second rounds: when a picture is picked, a variation that made its round, or that is in its prompt already,
    is replaced by an untried one: the user's own last ones first (this browser keeps them), then the model's.
    Typed and chosen variations stay. */
-const { recall, keep } = SeedGrid.shortList("seedgrid-variations", 40);
-const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
+const { recall, keep } = shortList("seedgrid-variations", 40);
+const inputs = () => [1, 2, 3, 4].map((number) => inputOf(`sg-vary-${number}`));
 const says = (suffix) => bare(suffix).trim() !== "";
 
 /** A line such as "guidance 3" is not offered for other pictures. */
-const settings = new Set(["lora", "hold", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
+const settings = new Set(["lora", "hold", ...config.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
 const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().split(/\W/)[0]);
 
 /** Remember the artist's own variations when Refine is pressed. */
@@ -75,7 +74,7 @@ function offerFinals() {
   for (const id of ["sg-final", "sg-final-4"]) byId(id).hidden = names.length === 0;
   byId("sg-no-finals").hidden = names.length > 0;
   byId("sg-upscaler").hidden = names.length < 2; // there is no choice
-  const list = SeedGrid.inputOf("sg-upscaler");
+  const list = inputOf("sg-upscaler");
   const chosen = list.value;
   list.replaceChildren(...names.map((name) => make("option", { value: name, text: name || text("upscaler_model") })));
   if (names.includes(chosen)) list.value = chosen;
@@ -94,10 +93,9 @@ document.addEventListener("sg-pick", offer);
 SeedGrid.forgetOwn = () => keep([]);
 
 /* How much of the picked picture's composition a refinement holds: a share of its steps, remembered per
-   model in this browser. Where there are too few steps it is not offered. And the opposite: seeds that
-   look alike are spread. */
+   model in this browser. Where there are too few steps it is not offered. */
 const MIN_STEPS = 4; // as in seedgrid/core/way.py
-const shares = SeedGrid.kept("seedgrid-hold"); // by model
+const shares = kept("seedgrid-hold"); // by model
 const row = byId("sg-hold-row");
 const slider = byId("sg-hold");
 
@@ -124,39 +122,4 @@ document.addEventListener("sg-card", () => {
   row.hidden = !card || Boolean(card.upscaler) || numRun < MIN_STEPS;
   if (card) slider.value = shares.recall()?.[card.model] ?? "0";
   showShare();
-});
-
-// ---- Seeds that look alike ---------------------------------------------------------------------
-const MOST = 4; // pictures to compare
-const SIDE = 16; // pixels a side of the compared pictures
-const ALIKE = 0.05; // mean difference of two pictures; four seeds of the bundled model have 0.08 to 0.27
-const alike = byId("sg-alike");
-const spread = SeedGrid.inputOf("sg-spread");
-
-function tones(picture) {
-  const context = new OffscreenCanvas(SIDE, SIDE).getContext("2d");
-  context.drawImage(picture, 0, 0, SIDE, SIDE);
-  return context.getImageData(0, 0, SIDE, SIDE).data;
-}
-
-function difference(one, other) {
-  return one.reduce((sum, tone, at) => sum + Math.abs(tone - other[at]), 0) / (255 * 3 * SIDE * SIDE);
-}
-
-/** Suggest spread for a grid whose pictures are nearly the same. */
-async function suggestSpread() {
-  if (SeedGrid.pickedNow()?.isEarly) return;
-  await SeedGrid.settled();
-  const { cells, busy } = SeedGrid.stageNow();
-  const seeds = new Set(cells.filter(({ state, locked }) => state === "done" && !locked).map(({ seed }) => seed));
-  const found = [...document.querySelectorAll("#sg-stage img[data-id]")].slice(0, MOST).map(tones);
-  const pairs = found.flatMap((one, at) => found.slice(at + 1).map((other) => difference(one, other)));
-  const mean = pairs.reduce((sum, each) => sum + each, 0) / pairs.length;
-  alike.hidden = busy || seeds.size < 3 || Number(spread.value) > 0 || !(mean < ALIKE);
-}
-
-document.addEventListener("sg-card", suggestSpread);
-alike.querySelector("button").addEventListener("click", () => {
-  SeedGrid.write(spread, "0.2");
-  byId("sg-generate").click();
 });

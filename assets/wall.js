@@ -1,9 +1,8 @@
 /* Several pictures of the stage at once: marked by Shift-click, or by a click after "Pick several", and refined
    together, a row each. In a wall the others can be hidden, the cells enlarged, and a small picture is shown at
    300 px under the pointer. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, make, pictureUrl, text } from "./base.js";
 
-const { make, text, byId, pictureUrl } = SeedGrid;
 const SMALL_PX = 200; // smaller cells are shown enlarged on hover
 const LOOK_PX = 300;
 const WALL = 4; // pictures; more are a wall

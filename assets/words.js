@@ -1,14 +1,13 @@
 /* Earlier prompts of this browser: ArrowUp in the prompt goes back through them as in a terminal, and
    the list under the field can be searched and edited. They are not sent to the server. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, byId, icon, inputOf, make, rove, shortList, text, write } from "./base.js";
 
-const { byId, icon, inputOf, make, shortList, text, write } = SeedGrid;
 const prompts = shortList("seedgrid-prompts", 100);
 const { recall } = prompts;
 let at = -1; // the position in the list; -1 is the typed prompt
 let typed = "";
 let isWriting = false;
-const input = () => SeedGrid.inputOf("sg-prompt");
+const input = () => inputOf("sg-prompt");
 
 function keep(texts) {
   prompts.keep(texts);
@@ -24,7 +23,7 @@ function note() {
 
 function put(value) {
   isWriting = true;
-  SeedGrid.write(input(), value);
+  write(input(), value);
   input().setSelectionRange(value.length, value.length);
   isWriting = false;
 }
@@ -80,7 +79,7 @@ SeedGrid.history = box;
 
 /* Words that the model knows, as chips under the prompt. A subject or a style takes the place of the
    one that is there; all other words go into the variations. */
-const element = SeedGrid.byId("sg-hints").appendChild(SeedGrid.make("div", { class: "sg-hint-list" }));
+const element = byId("sg-hints").appendChild(make("div", { class: "sg-hint-list" }));
 let lastVariation = 4;
 document.addEventListener("focusin", (event) => {
   const field = event.target.closest?.("[id^='sg-vary-']");
@@ -109,7 +108,7 @@ document.addEventListener("keydown", (event) => {
 }, true);
 // Tab moves between rows, arrows between words.
 const chips = () => [...element.querySelectorAll(".sg-chip")];
-element.addEventListener("keydown", (event) => SeedGrid.rove(event, chips) && event.preventDefault());
+element.addEventListener("keydown", (event) => rove(event, chips) && event.preventDefault());
 element.addEventListener("focusin", (event) => {
   const row = event.target.closest(".sg-hint-words");
   for (const each of row?.children ?? []) each.tabIndex = each === event.target ? 0 : -1;

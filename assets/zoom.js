@@ -1,7 +1,6 @@
 /* Dialogs over the page: their frame, panning and zooming, and comparing a picture with its parent or others. */
-import { SeedGrid } from "./base.js";
+import { SeedGrid, icon, image, make, pictureUrl, shows, text, thumbUrl, toggle, words } from "./base.js";
 
-const { make, text, icon, toggle, image, words, pictureUrl, thumbUrl } = SeedGrid;
 
 /** A modal dialog; Esc, its button and a click outside close it. */
 export function overlay(kind, ...children) {
@@ -123,7 +122,7 @@ export const copyLink = async (button) => {
   sayCopied(button);
   const { epoch } = SeedGrid.stageNow();
   const reach = reachOf(location.hostname);
-  if (reach) SeedGrid.shows.status({ epoch, key: reach, kind: "done", data: {} });
+  if (reach) shows.status({ epoch, key: reach, kind: "done", data: {} });
 };
 
 /** Whether the address works only on this machine or in the local network. */

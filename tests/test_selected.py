@@ -38,7 +38,7 @@ def test_one_deletion_comes_back_at_once_and_nothing_else(
     (before, other), house, (third, _) = works
     trash(selected, pictures=[before.id], trashed=True)
     ids = [entry.lineage.work_id for entry in (before, house[0])]
-    went = trash(selected, works=ids, pictures=[third.id, house[0].id], trashed=True, number=7)
+    went = trash(selected, works=ids, pictures=[third.id, house[0].id], trashed=True)
     assert set(went) == {other.id, house[0].id, house[1].id, third.id}
     assert thrown(studio.library) == {before.id, *went}
     assert trash(selected, pictures=went, trashed=False) == []

@@ -44,7 +44,7 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
 def painted(page: Page, picture_id: str) -> tuple[PngRecord, Pixels]:
     """Fetch a picture as the page does, with its recipe."""
     answer = page.request.get(
-        page.evaluate("id => new URL(SeedGrid.pictureUrl(id), location).href", picture_id)
+        page.evaluate("id => new URL(`seedgrid/pictures/${id}.png`, location).href", picture_id)
     )
     return png.read_checked(answer.body())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-
 from playwright.sync_api import Page, expect
 from steps import (
     cell,
@@ -13,17 +11,7 @@ from steps import (
     seeds,
     set_steps,
     wait_for_new_round,
-    wait_for_turns,
 )
-
-GREY = (
-    "data:image/gif;base64,"
-    + b64encode(
-        b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x80\x80\x80\x00\x00\x00"
-        b",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
-    ).decode()
-)
-"""One grey pixel, for pictures that are all the same."""
 
 
 def slide(page: Page, share: str) -> None:
@@ -65,25 +53,3 @@ def test_a_refinement_holds_what_the_slider_says(page: Page) -> None:
     before = ids(page)
     page.click("#sg-refine")  # What is remembered is not asked of so few steps.
     wait_for_new_round(page, before)
-
-
-def test_seeds_that_look_alike_are_spread(page: Page) -> None:
-    """It is suggested where four pictures are nearly the same, and one click does it."""
-    prompt(page).fill("a fox")
-    seeds(page).fill("71-74")
-    generate(page)
-    cell(page, 1).click()
-    wait_for_turns(page)
-    expect(page.locator("#sg-alike")).to_be_hidden()
-    page.locator("#sg-stage img").evaluate_all(
-        "(images, grey) => Promise.all(images.map((each) => ((each.src = grey), each.decode())))",
-        GREY,
-    )
-    cell(page, 2).click()
-    before = ids(page)
-    page.locator("#sg-alike button").click()
-    wait_for_new_round(page, before)
-    expect(page.locator("#sg-spread input")).to_have_value("0.2")
-    cell(page, 1).click()
-    wait_for_turns(page)
-    expect(page.locator("#sg-alike")).to_be_hidden()

@@ -46,14 +46,13 @@ def test_what_is_thrown_away_right_after_an_undo_stays_thrown_away(page: Page) -
     items = page.locator("#sg-library .sg-item").filter(has_text="badger in a hurry")
     expect(items).to_have_count(4)  # found: of all works only one has these words
     undo = Held(page, '"trashed":false}')
-    for _ in range(2):
+    for left in (3, 2):
         items.first.hover()
         items.first.locator(".sg-item-remove").click()
-        expect(items).to_have_count(3)
+        expect(items).to_have_count(left)
         if not undo.is_asked:
             page.click("#sg-library .sg-undo button")
             undo.wait()
-            expect(items).to_have_count(4)
     page.wait_for_timeout(300)  # long enough for a deletion that should not overtake
     undo.let_go()
     page.get_by_role("button", name="Trash", exact=True).click()

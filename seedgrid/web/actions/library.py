@@ -90,10 +90,9 @@ class Chosen(Value):
 
 
 class Throw(Chosen):
-    """What goes into the trash or comes out of it; `number` comes back in the answer."""
+    """What goes into the trash or comes out of it."""
 
     trashed: bool
-    number: Annotated[int, Field(ge=0)] = 0
 
 
 class Mark(Chosen):
@@ -169,7 +168,7 @@ class LibraryActions:
         library = self._snapshots.of(state).library
         ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
         (library.trash if asked.trashed else library.restore)(*ids)
-        return PageUpdate(library={"thrown": ids if asked.trashed else [], "number": asked.number})
+        return PageUpdate(library={"thrown": ids if asked.trashed else []})
 
     @reports_errors
     def on_mark(self, asked: Annotated[Mark, Body(embed=True)], state: State) -> PageUpdate:
