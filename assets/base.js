@@ -85,7 +85,7 @@ const paths = {
 };
 
 /** Make an SVG element. */
-export function shape(tag, attributes, ...children) {
+function shape(tag, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
@@ -152,6 +152,14 @@ export const over = () => [...document.querySelectorAll("dialog[open]")].at(-1);
 
 /** The input of a field, by the field's id. */
 export const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
+
+/** The inputs of the four variations. */
+export const variations = [1, 2, 3, 4].map((number) => inputOf(`sg-vary-${number}`));
+
+/** Listen to several kinds of events, named with spaces between them. */
+export function listen(target, kinds, heard, options = {}) {
+  for (const kind of kinds.split(" ")) target.addEventListener(kind, heard, options);
+}
 
 const AT_ONCE_MS = 50;
 

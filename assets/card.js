@@ -1,5 +1,5 @@
 /* The card of the picked picture: its locked seed, its words compared with its parent's, its settings. */
-import { SeedGrid, byId, icon, image, language, make, own, pick, refresh, shows, text, thumbUrl, words } from "./base.js";
+import { SeedGrid, byId, icon, image, inputOf, language, make, own, pick, refresh, shows, text, thumbUrl, words } from "./base.js";
 
 const element = byId("sg-picked");
 const isTouched = matchMedia("(pointer: coarse)").matches;
@@ -7,7 +7,7 @@ const star = byId("sg-star");
 star.addEventListener("click", () => now && mark(now));
 for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
   const button = byId(`sg-${tool}`);
-  button.title = button.textContent;
+  button.title ||= button.textContent;
   button.replaceChildren(icon(tool), ...button.childNodes);
 }
 let now = null;
@@ -138,32 +138,23 @@ document.addEventListener("sg-card", (event) => {
 shows.verdict = showVerdict;
 byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: pick().picked }));
 
-/* Exports of the picture in the card: its round as a sheet, its work as a poster, both as bundles. */
+/* Exports of the picture in the card: its round as a sheet, its work as a poster, both as bundles. Start pictures,
+   which may be photographs, go along only on request. */
 const exports = byId("sg-export");
+const starts = inputOf("sg-export-starts");
 
-function showExports(id, withStarts = false) {
-  if (!id) return exports.replaceChildren();
-  const starts = withStarts ? "&starts=true" : "";
-  const link = (scope, kind, name = kind) =>
-    make("dd", {}, make("a", { href: own(`seedgrid/export/${id}/${scope}.${kind}?lang=${language}${starts}`), download: "", text: text(`export_${name}`) }));
-  const column = (scope) => [
-    make("dt", { text: text(`export_${scope}`) }),
-    make("dd", {}, make("a", { href: own(`seedgrid/download/${id}/${scope}.zip`), download: "", text: text("export_pictures") })),
-    link(scope, "png", scope === "work" ? "poster" : "png"),
-    link(scope, "zip"),
-    link(scope, "py"),
-  ];
-  const [left, right] = [column("round"), column("work")];
-  const cells = left.flatMap((cell, row) => [cell, right[row]]);
-  exports.replaceChildren(make("dl", {}, ...cells));
-  if (SeedGrid.pickedNow().begun) exports.append(begunFrom(id, withStarts));
+function addressExports() {
+  exports.hidden = !now;
+  if (!now) return;
+  byId("sg-export-starts").hidden = !now.begun;
+  for (const link of exports.querySelectorAll("a")) {
+    const { route, file } = link.dataset;
+    link.href = own(`seedgrid/${route}/${now.id}/${file}?lang=${language}${starts.checked ? "&starts=true" : ""}`);
+  }
 }
 
-/** Start pictures, which may be photographs, are exported only on request. */
-function begunFrom(id, isOn) {
-  const box = make("input", { type: "checkbox", onchange: () => showExports(id, box.checked) });
-  box.checked = isOn;
-  return make("label", { class: "sg-quiet sg-begun" }, box, make("span", { text: text("export_starts") }));
-}
-
-document.addEventListener("sg-card", (event) => showExports(event.detail));
+starts.addEventListener("change", addressExports);
+document.addEventListener("sg-card", () => {
+  starts.checked = false;
+  addressExports();
+});

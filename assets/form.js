@@ -1,6 +1,6 @@
 /* The form: lists and defaults of the settings, sizes, the start picture, seeds, notices at fields,
    and folded settings. */
-import { SeedGrid, byId, config, image, inputOf, make, shows, text, thumbUrl, write } from "./base.js";
+import { SeedGrid, byId, config, image, inputOf, listen, make, shows, text, thumbUrl, write } from "./base.js";
 
 
 // ---- Lists and defaults of the settings -------------------------------------------------------------------
@@ -235,10 +235,6 @@ function openField(id) {
   inputOf(id).focus();
 }
 
-for (const kind of ["input", "change"]) {
-  document.addEventListener(kind, (event) => {
-    if (event.target.closest?.("#sg-top, #sg-panel")) adviseSoon();
-  });
-}
-for (const kind of ["sg-words", "sg-painted"]) document.addEventListener(kind, adviseSoon);
+listen(document, "input change", ({ target }) => target.closest?.("#sg-top, #sg-panel") && adviseSoon());
+listen(document, "sg-words sg-painted", adviseSoon);
 shows.advice = showAdvice;

@@ -1,7 +1,7 @@
 /* The large view: one picture as large as the window or enlarged, arrows to the others of the grid, and buttons to
    pick it (as on the stage), mark, save and refine it. */
-import { SeedGrid, byId, icon, image, make, pick, pictureUrl, text } from "./base.js";
-import { arrows, compare, copyLink, overlay, pan, sayCopied } from "./zoom.js";
+import { SeedGrid, byId, icon, image, listen, make, pick, pictureUrl, shows, text } from "./base.js";
+import { arrows, overlay, pan } from "./zoom.js";
 
 const MOST_PX = 2048; // a side, as in seedgrid/core/recipe.py
 const isShown = (cell) => cell?.state === "done" && !cell.lost;
@@ -15,12 +15,6 @@ export const zoom = (index) => {
   if (!isShown(stage.cells[wanted])) return;
   if (document.querySelector("dialog.sg-zoom")) return redraw(wanted);
   open(wanted);
-};
-
-const toggleZoom = () => {
-  const zoomed = document.querySelector("dialog.sg-zoom");
-  if (zoomed) zoomed.close();
-  else zoom();
 };
 
 function open(first) {
@@ -101,11 +95,9 @@ function open(first) {
     if (!parts?.stage) dialog.close(); // the status line says why
   }
 
-  const follow = () => redraw(Math.min(at, SeedGrid.stageNow().cells.length - 1));
-  for (const event of ["sg-pick", "sg-card"]) document.addEventListener(event, follow);
-  dialog.addEventListener("close", () => {
-    for (const event of ["sg-pick", "sg-card"]) document.removeEventListener(event, follow);
-  });
+  const closed = new AbortController();
+  listen(document, "sg-pick sg-card", () => redraw(Math.min(at, SeedGrid.stageNow().cells.length - 1)), { signal: closed.signal });
+  dialog.addEventListener("close", () => closed.abort());
   dialog.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step) go(step);
@@ -128,24 +120,39 @@ function caption(cell, stage) {
 }
 
 /** Download a picture's PNG with its recipe, named by its words. */
-const download = ({ id, file }) => make("a", { href: pictureUrl(id), download: file ?? `${id}.png` }).click();
+export const download = ({ id, file }) => make("a", { href: pictureUrl(id), download: file ?? `${id}.png` }).click();
 
 /** Copy the picked picture's pixels to the clipboard, which keeps no recipe. */
-async function copyPicture(button) {
+export async function copyPicture() {
   const { id } = SeedGrid.pickedNow();
   const picture = fetch(pictureUrl(id)).then((answer) => answer.blob());
   await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
-  sayCopied(button);
+  sayCopied("sg-copy");
 }
 
-/** Click a button of the card. */
-export function press(button) {
-  const doing = {
-    "sg-zoom": toggleZoom,
-    "sg-save": () => SeedGrid.pickedNow() && download(SeedGrid.pickedNow()),
-    "sg-copy": () => copyPicture(button),
-    "sg-compare": () => compare(),
-    "sg-link": () => copyLink(button),
-  };
-  doing[button.id]();
+/** Copy a link to the picked picture, which paints it from its recipe where it does not exist. */
+export async function copyLink() {
+  const { id, link } = SeedGrid.pickedNow();
+  const address = `${location.origin}${location.pathname}?place=${id}&${link}`;
+  // The clipboard needs a secure page: not one in a local network by http.
+  if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
+  await navigator.clipboard.writeText(address);
+  sayCopied("sg-link");
+  const { epoch } = SeedGrid.stageNow();
+  const reach = reachOf(location.hostname);
+  if (reach) shows.status({ epoch, key: reach, kind: "done", data: {} });
+}
+
+function sayCopied(id) {
+  const label = byId(id).lastChild; // the text after the icon
+  const name = label.textContent;
+  label.textContent = text("link_copied");
+  setTimeout(() => (label.textContent = name), 1500);
+}
+
+/** Whether the address works only on this machine or in the local network. */
+function reachOf(host) {
+  if (host === "localhost" || host === "[::1]" || host.startsWith("127.")) return "link_local";
+  const isHome = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(host) || host.endsWith(".local");
+  return isHome ? "link_network" : null;
 }

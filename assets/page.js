@@ -44,25 +44,6 @@ for (const id of ["sg-prompt", "sg-seeds"]) {
   });
 }
 
-/** Keys of buttons, for tooltips and screen readers: button, key in `aria-keyshortcuts`, key as text, key of its
-    words, and key of its words in the list of `?`. */
-const keys = [
-  ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
-  ["sg-refine", "R", "R", "refine"],
-  ["sg-back", "B", "B", "back"],
-  ["sg-zoom", "Z", "Z", "zoom"],
-  ["sg-star", "F", "F", "help_favourite"],
-  ["sg-stop", "Escape", "Esc", "stop", "help_stop"],
-  ["sg-keys", "?", "?", "help_title"],
-];
-
-for (const [id, key, shown, words] of keys) {
-  const button = byId(id);
-  button.setAttribute("aria-keyshortcuts", key);
-  button.title = `${text(words)} (${shown})`;
-  if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
-}
-
 /* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or deselect, ? their list.
    In a text field only Ctrl+Enter, Esc, and Enter in a variation, which refines. Keys click the buttons. */
 const press = (id) => byId(id).click();
@@ -84,17 +65,9 @@ const actions = {
 /** Every key and what it does. */
 async function help() {
   const { overlay } = await SeedGrid.module("zoom");
-  const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"], ["Shift + Enter", "help_several"], ["Ctrl + Z", "help_undo"]];
-  const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
-  const rows = [...moves, ...pressed, ["↑", "help_earlier"], ["Tab", "help_complete"]];
-  const list = rows.flatMap(([key, what]) => [
-    make("dt", {}, make("kbd", { text: key })),
-    make("dd", { text: text(what) }),
-  ]);
-  const title = make("h2", { id: "sg-help-title", text: text("help_title") });
-  const dialog = overlay("help", make("section", {}, title, make("dl", {}, ...list)));
+  const dialog = overlay("help", byId("sg-help-text").content.cloneNode(true));
   dialog.id = "sg-help";
-  dialog.setAttribute("aria-labelledby", title.id);
+  dialog.setAttribute("aria-labelledby", "sg-help-title");
 }
 
 on("sg-keys", help);
@@ -217,7 +190,10 @@ shows.queue = (runs) => {
 /* The large view is loaded with the first pick, before a click needs it. */
 document.addEventListener("sg-card", ({ detail }) => detail && SeedGrid.module("large"));
 byId("sg-copy").hidden = !navigator.clipboard; // Browsers give it to secure pages only.
-for (const id of ["sg-zoom", "sg-save", "sg-copy", "sg-compare", "sg-link"]) {
-  on(id, async ({ currentTarget }) => (await SeedGrid.module("large")).press(currentTarget));
-}
+const large = () => SeedGrid.module("large");
+on("sg-zoom", async () => (await large()).zoom());
+on("sg-save", async () => (await large()).download(SeedGrid.pickedNow()));
+on("sg-copy", async () => (await large()).copyPicture());
+on("sg-compare", async () => (await SeedGrid.module("zoom")).compare());
+on("sg-link", async () => (await large()).copyLink());
 SeedGrid.arrive();

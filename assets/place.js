@@ -1,14 +1,12 @@
 /* The place: the round that this tab shows. Each place has an address for the browser's Back and
    Forward, and the fields' values at each place are kept in this tab: nothing is lost by a reload, a
    restart of the server or a second tab. */
-import { SeedGrid, config, inputOf, kept, shows, write } from "./base.js";
+import { SeedGrid, config, inputOf, kept, listen, shows, variations, write } from "./base.js";
 
 const tab = kept("seedgrid-tab", () => sessionStorage);
 const fieldsOfPlaces = kept("seedgrid-fields", () => sessionStorage);
 const MOST = 60;
-const names = Object.fromEntries(config.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
-const variations = [1, 2, 3, 4].map((number) => `sg-vary-${number}`);
-const ids = { ...names, vary: variations };
+const inputs = Object.fromEntries(config.fields.map((id) => [id.replaceAll("-", "_"), inputOf(`sg-${id}`)]));
 let current = { epoch: -1, round: null };
 let records = fieldsOfPlaces.recall() ?? {};
 let isFilled = false;
@@ -29,11 +27,12 @@ function link() {
   return new URLSearchParams(said).toString();
 }
 
+/** The address of a place, without the former place and a link's recipe. */
 function addressOf(place) {
-  const said = [...new URLSearchParams(location.search)];
-  const others = said.filter(([name]) => name !== "place" && !config.links.includes(name));
-  const query = new URLSearchParams(place ? [...others, ["place", place]] : others).toString();
-  return `${location.pathname}${query ? `?${query}` : ""}`;
+  const query = new URLSearchParams(location.search);
+  for (const name of ["place", ...config.links]) query.delete(name);
+  if (place) query.set("place", place);
+  return `${location.pathname}${query.size ? `?${query}` : ""}`;
 }
 
 /** Load the place of the address, or this tab's own, when the page opens. */
@@ -89,13 +88,12 @@ function sent(before, value) {
   document.dispatchEvent(new Event("sg-filled"));
 }
 
-function shownBy(id) {
-  const input = inputOf(id);
-  return input?.type === "checkbox" ? input.checked : input?.value ?? "";
+/** The fields' values by name, the variations' as a list under `vary`. */
+function read() {
+  const valueOf = (input) => (input.type === "checkbox" ? input.checked : input.value);
+  const fields = Object.entries(inputs).map(([name, input]) => [name, valueOf(input)]);
+  return { ...Object.fromEntries(fields), vary: variations.map(valueOf) };
 }
-
-/** The fields' values by name. */
-const read = () => Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, Array.isArray(id) ? id.map(shownBy) : shownBy(id)]));
 
 /** Note the fields' values, unless they are being filled in. */
 function record() {
@@ -117,8 +115,8 @@ async function fill(fields) {
   wanted = fields;
   isFilled = false;
   for (const [name, value] of Object.entries(fields ?? {})) {
-    if (name === "vary") variations.forEach((id, index) => write(inputOf(id), value[index] ?? ""));
-    else if (name in names && !config.lists.includes(name)) type(inputOf(names[name]), value);
+    if (name === "vary") variations.forEach((input, index) => write(input, value[index] ?? ""));
+    else if (name in inputs && !config.lists.includes(name)) type(inputs[name], value);
   }
   await SeedGrid.choose(fields ?? {});
   if (wanted !== fields) return;
@@ -128,16 +126,11 @@ async function fill(fields) {
 }
 
 function type(input, value) {
-  if (input?.type === "checkbox") {
-    if (input.checked !== Boolean(value)) input.click();
-  } else write(input, value);
+  if (input.type !== "checkbox") write(input, value);
+  else if (input.checked !== Boolean(value)) input.click();
 }
 
-for (const kind of ["input", "change", "click"]) {
-  document.addEventListener(kind, (event) => {
-    if (event.target.closest?.("#sg-top, #sg-panel")) setTimeout(record);
-  });
-}
+listen(document, "input change click", ({ target }) => target.closest?.("#sg-top, #sg-panel") && setTimeout(record));
 addEventListener("pagehide", record);
 
 document.addEventListener("sg-pick", (event) => {

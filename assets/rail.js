@@ -1,15 +1,13 @@
 /* The lineage rail: every round of this work as a small grid with the picked pictures ringed, and branches as
    lanes. A click goes to that round. This tab's other works are above and below it, a line each, by time; a click
    opens one again. */
-import { SeedGrid, allow, byId, image, inputOf, kept, make, shape, shows, text, thumbUrl, write } from "./base.js";
+import { SeedGrid, allow, byId, image, inputOf, kept, make, shows, text, thumbUrl, write } from "./base.js";
 
-const element = byId("sg-lineage");
 const MOST_PX = 34; // width of the lines
 const MOST_WORKS = 20;
 const keptWorks = kept("seedgrid-works", () => sessionStorage);
 let works = keptWorks.recall() ?? []; // by their last round here, with a picture and the prompt
-const list = make("ol", { class: "sg-rounds", "aria-label": text("rail_label") });
-element.replaceChildren(list);
+const list = byId("sg-lineage").firstElementChild;
 let current = { epoch: -1, rounds: [] };
 let shown = "";
 
@@ -71,10 +69,12 @@ function draw(value) {
   const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
   const gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // within the rail's width
   list.style.setProperty("--sg-gutter", `${gutter}px`);
+  list.style.setProperty("--sg-lane", `${gutter / lanes}px`);
   const at = placeOfWork() < 0 ? works.length : placeOfWork();
   const rounds = value.rounds.map((round) => item(round, value.current));
-  list.replaceChildren(...works.slice(0, at).map(folded), ...rounds, ...works.slice(at + 1).map(folded));
-  if (lanes > 1) list.prepend(branches(value.rounds, gutter / lanes));
+  const rows = [...works.slice(0, at).map(folded), ...rounds, ...works.slice(at + 1).map(folded)];
+  rows.forEach((row, index) => (row.style.gridRow = index + 1));
+  list.replaceChildren(...rows, ...(lanes > 1 ? branches(value.rounds, at + 1) : []));
   ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
   reveal(list.querySelector("[aria-current]"));
 }
@@ -119,36 +119,22 @@ function item(round, current) {
   };
   const button = make("button", looks, ...cells);
   button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
-  return make("li", {}, make("span", { class: "sg-round-name", text: name, title: name }), button);
+  const row = make("li", { class: "sg-round-row" }, make("span", { class: "sg-round-name", text: name, title: name }), button);
+  row.style.setProperty("--sg-to", round.lane);
+  return row;
 }
 
-/** Draw lines from each round to its parent, a lane for each branch. */
-function branches(rounds, step) {
-  const svg = shape("svg", { class: "sg-branches", "aria-hidden": "true" });
-  const rowOf = new Map(rounds.map((round, row) => [round.id, row]));
-  const draw = () => {
-    const top = list.getBoundingClientRect().top - list.scrollTop;
-    const middle = [...list.querySelectorAll(".sg-round")].map((node) => {
-      const box = node.getBoundingClientRect();
-      return box.top + box.height / 2 - top;
-    });
-    const x = (lane) => 5 + lane * step;
-    svg.replaceChildren();
-    rounds.forEach((round, row) => {
-      const parent = rowOf.get(round.parent);
-      if (parent !== undefined) {
-        const from = [x(rounds[parent].lane), middle[parent]];
-        const to = [x(round.lane), middle[row]];
-        const bend = from[0] === to[0] ? "" : `V${to[1] - 14} Q${from[0]} ${to[1] - 4} ${to[0]} ${to[1] - 4}`;
-        svg.append(shape("path", { d: `M${from[0]} ${from[1]}${bend} L${to[0]} ${to[1]}` }));
-      }
-    });
-    rounds.forEach((round, row) =>
-      svg.append(shape("circle", { cx: x(round.lane), cy: middle[row], r: 3.5 })),
-    );
-  };
-  requestAnimationFrame(draw);
-  return svg;
+/** A line from each round's parent to it, between their rows of the list, whose rounds begin at a row. */
+function branches(rounds, first) {
+  return rounds.flatMap((round, row) => {
+    const parent = rounds.findIndex(({ id }) => id === round.parent);
+    if (parent < 0) return [];
+    const line = make("li", { class: "sg-branch", "aria-hidden": "true" });
+    line.style.gridRow = `${first + parent} / ${first + row}`;
+    line.style.setProperty("--sg-from", rounds[parent].lane);
+    line.style.setProperty("--sg-to", round.lane);
+    return [line];
+  });
 }
 
 byId("sg-back").addEventListener("click", back);

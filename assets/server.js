@@ -129,16 +129,14 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // When the server does not answer, the page says so, keeps what was typed (place.js), and reloads once it answers.
 const went = kept("seedgrid-went", () => sessionStorage);
-let banner = null;
+const banner = byId("sg-away");
 let isLeaving = false;
 addEventListener("beforeunload", () => (isLeaving = true));
 
 async function away() {
-  if (banner || isLeaving) return;
+  if (!banner.hidden || isLeaving) return;
   went.keep(SeedGrid.stageNow?.().busy ? "busy" : "idle"); // for the reloaded page
-  banner = make("div", { id: "sg-away", role: "alert" }, make("strong", { text: text("away_title") }), make("span", { text: text("away_text") }));
-  document.body.append(banner);
-  document.documentElement.classList.add("sg-is-away");
+  banner.hidden = false;
   while (!(await answers())) await pause(1500);
   location.reload();
 }
@@ -159,7 +157,7 @@ SeedGrid.away = away;
 
 /** Import a module that is loaded on demand; without a server it never resolves. */
 SeedGrid.module = (name) => import(`./${name}.js`).catch(() => (away(), new Promise(() => undefined)));
-SeedGrid.isAway = () => Boolean(banner);
+SeedGrid.isAway = () => !banner.hidden;
 
 /** On a Space with ZeroGPU, get the token of the user's quota from the surrounding page. */
 function lentHeaders() {
@@ -173,10 +171,7 @@ function lentHeaders() {
 }
 
 /* The status line under the stage, and messages at the field they are about. */
-const element = byId("sg-status");
-const statusLine = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
-const ways = make("div", { class: "sg-status-ways", hidden: "" });
-element.replaceChildren(statusLine, ways);
+const [statusLine, ways] = byId("sg-status").children;
 let epoch = -1;
 let isMarked = false;
 // The fields of the page; other errors are shown in the status line only.

@@ -8,9 +8,7 @@ const MANY = 10; // columns, from which on seeds are hidden
 const FEW = 4; // columns, up to which captions are shown
 const pick = (data) => (SeedGrid.picking = SeedGrid.ask("pick", data));
 const example = (data) => SeedGrid.turn("example", data);
-const grid = make("div", { class: "sg-grid", role: "listbox", "aria-label": text("stage_label") });
-const [title, about] = [make("strong"), make("span")];
-element.replaceChildren(grid, make("div", { class: "sg-invitation" }, make("div", {}, title, about)));
+const grid = element.firstElementChild;
 
 let cells = [];
 let current = { epoch: -2 };
@@ -155,10 +153,7 @@ function layOut(value) {
   byId("sg-page").style.setProperty("--sg-ratio", fits ? (columns * width) / (rows * height) : columns);
   element.style.setProperty("--sg-cell-ratio", width / height);
   element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
-  const hasExamples = value.cells.some((cell) => cell.example);
-  element.classList.toggle("sg-opening", hasExamples);
-  title.textContent = text(hasExamples ? "opening_title" : "invite_title");
-  about.textContent = text(hasExamples ? "opening_text" : "invite_text");
+  element.classList.toggle("sg-opening", value.cells.some((cell) => cell.example));
   if (cells.length > FEW) SeedGrid.module("wall");
 }
 

@@ -1,12 +1,11 @@
 /* Four variations of one thing, written into the four fields: words, or a setting that the picked
    picture has. What stands in the fields is what is painted. */
-import { SeedGrid, bare, byId, config, inputOf, kept, make, shortList, text, write } from "./base.js";
+import { SeedGrid, bare, byId, config, inputOf, kept, make, shortList, text, variations, write } from "./base.js";
 
 const foursBox = byId("sg-fours");
-foursBox.classList.add("sg-four-list");
 
 function chip(words, lines) {
-  const fill = () => [1, 2, 3, 4].forEach((number) => write(inputOf(`sg-vary-${number}`), lines[number - 1] ?? ""));
+  const fill = () => variations.forEach((input, index) => write(input, lines[index] ?? ""));
   return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick: fill });
 }
 
@@ -23,7 +22,6 @@ document.addEventListener("sg-card", showFours);
    is replaced by an untried one: the user's own last ones first (this browser keeps them), then the model's.
    Typed and chosen variations stay. */
 const { recall, keep } = shortList("seedgrid-variations", 40);
-const inputs = () => [1, 2, 3, 4].map((number) => inputOf(`sg-vary-${number}`));
 const says = (suffix) => bare(suffix).trim() !== "";
 
 /** A line such as "guidance 3" is not offered for other pictures. */
@@ -33,7 +31,7 @@ const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().
 /** Remember the artist's own variations when Refine is pressed. */
 function note() {
   const { offers } = SeedGrid.placeNow();
-  const lines = inputs().map((input) => input?.value.trim() ?? "");
+  const lines = variations.map((input) => input.value.trim());
   const own = lines.filter((line) => says(line) && !offers.includes(line) && !isSetting(line));
   keep([...new Set([...own, ...recall()])]);
 }
@@ -57,9 +55,8 @@ function offer() {
   const work = new Set(SeedGrid.railNow().rounds.flatMap((each) => each.changes.map(bare)));
   const isTried = (line) => made(line) || work.has(bare(line));
   const isSpent = (line) => made(line) || (offers.includes(line) && prompt.includes(bare(line)));
-  const fields = inputs().filter(Boolean);
-  const spent = fields.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
-  const others = fields.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
+  const spent = variations.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
+  const others = variations.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
   const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
   SeedGrid.isOffering = true;
   spent.forEach((input, index) => write(input, fresh[index] ?? ""));
@@ -85,7 +82,7 @@ document.addEventListener("input", (event) => {
   if (event.target.closest?.("#sg-variations")) event.target.sgTyped = event.isTrusted;
 });
 document.addEventListener("sg-filled", () => {
-  for (const input of inputs()) if (input) input.sgTyped = false;
+  for (const input of variations) input.sgTyped = false;
   offer();
   offerFinals();
 });

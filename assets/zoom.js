@@ -1,5 +1,5 @@
 /* Dialogs over the page: their frame, panning and zooming, and comparing a picture with its parent or others. */
-import { SeedGrid, icon, image, make, pictureUrl, shows, text, thumbUrl, toggle, words } from "./base.js";
+import { SeedGrid, icon, image, listen, make, pictureUrl, text, thumbUrl, toggle, words } from "./base.js";
 
 
 /** A modal dialog; Esc, its button and a click outside close it. */
@@ -104,34 +104,6 @@ function drawDifference(canvas, before, after) {
   context.putImageData(field, 0, 0);
 }
 
-export function sayCopied(button) {
-  const label = button.lastChild; // the text after the icon
-  const name = label.textContent;
-  label.textContent = text("link_copied");
-  setTimeout(() => (label.textContent = name), 1500);
-}
-
-/** Copy a link to this picture, which paints it from its recipe where it does not exist. */
-export const copyLink = async (button) => {
-  const now = SeedGrid.pickedNow();
-  if (!now) return;
-  const address = `${location.origin}${location.pathname}?place=${now.id}&${now.link}`;
-  // The clipboard needs a secure page: not one in a local network by http.
-  if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
-  await navigator.clipboard.writeText(address);
-  sayCopied(button);
-  const { epoch } = SeedGrid.stageNow();
-  const reach = reachOf(location.hostname);
-  if (reach) shows.status({ epoch, key: reach, kind: "done", data: {} });
-};
-
-/** Whether the address works only on this machine or in the local network. */
-function reachOf(host) {
-  if (host === "localhost" || host === "[::1]" || host.startsWith("127.")) return "link_local";
-  const isHome = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(host) || host.endsWith(".local");
-  return isHome ? "link_network" : null;
-}
-
 /* Panning and zooming: a picture, or several that are linked, larger by wheel, pinch, double click or keys, and
    moved by drag or arrows. Scale and place are properties of the box around them, in shares of a picture. */
 const STEP = 1.25;
@@ -204,12 +176,10 @@ export function pan(box, { changed = () => undefined, swiped = () => undefined }
     zoom((scale * apart(event)) / apart(before), middle);
     return move(right / 2, down / 2);
   });
-  for (const kind of ["pointerup", "pointercancel"]) {
-    box.addEventListener(kind, (event) => {
-      const way = pointers.delete(event.pointerId) && from !== null ? event.clientX - from : 0;
-      if (scale <= 1 && event.pointerType === "touch" && Math.abs(way) > SWIPE_PX) swiped(way < 0 ? 1 : -1);
-    });
-  }
+  listen(box, "pointerup pointercancel", (event) => {
+    const way = pointers.delete(event.pointerId) && from !== null ? event.clientX - from : 0;
+    if (scale <= 1 && event.pointerType === "touch" && Math.abs(way) > SWIPE_PX) swiped(way < 0 ? 1 : -1);
+  });
   box.addEventListener("keydown", (event) => {
     const way = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     const sizes = { "+": scale * STEP, "=": scale * STEP, "-": scale / STEP, 0: 1 };

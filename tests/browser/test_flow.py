@@ -100,7 +100,7 @@ def test_four_refinements_deep_the_root_is_four_steps_back(page: Page) -> None:
     expect(page.locator("#sg-back")).to_be_disabled()
     refine(page, 3)
     expect(rounds).to_have_count(6)
-    expect(page.locator("#sg-lineage .sg-branches circle")).to_have_count(6)
+    expect(page.locator("#sg-lineage .sg-branch")).to_have_count(5)
     rounds.nth(2).click()
     expect(rounds.nth(2)).to_have_attribute("aria-current", "step")
 

@@ -116,7 +116,7 @@ def test_the_grid_stays_where_it_is_when_the_rail_branches(open_page: OpenPage) 
         refine(page, picked)
         page.click("#sg-back")
         expect(cell(page, picked)).to_have_attribute("aria-selected", "true")
-    expect(page.locator("#sg-lineage .sg-branches circle")).to_have_count(4)
+    expect(page.locator("#sg-lineage .sg-branch")).to_have_count(3)
     assert _grid_box(page) == before
     names = page.locator("#sg-lineage .sg-round-name").all_inner_texts()
     assert len(set(names)) == 4, names
