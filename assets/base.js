@@ -72,18 +72,6 @@ export function make(tag, attributes = {}, ...children) {
   return node;
 }
 
-const paths = {
-  lock: "M7 10V7.5a5 5 0 0 1 10 0V10h1a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2h1zm2.2 0h5.6V7.5a2.8 2.8 0 0 0-5.6 0V10z",
-  star: "M12 3.2l2.7 5.6 6.1.8-4.5 4.2 1.1 6.1L12 17l-5.4 2.9 1.1-6.1-4.5-4.2 6.1-.8z",
-  zoom: "M10.5 4a6.5 6.5 0 0 1 5.2 10.4l4.2 4.2-1.5 1.4-4.2-4.2A6.5 6.5 0 1 1 10.5 4zm0 2.1a4.4 4.4 0 1 0 0 8.8 4.4 4.4 0 0 0 0-8.8z",
-  save: "M11 4h2v8.2l3.1-3.1 1.4 1.4L12 16l-5.5-5.5 1.4-1.4L11 12.2zM5 17.5h14v2H5z",
-  compare: "M4 5h7v14H4zm2 2v10h3V7zm7-2h7v14h-7z",
-  copy: "M8 4h11v13H8zm2 2v9h7V6zM5 8h2v10.9h9V21H5z",
-  before: "M15 4.6 16.4 6 10.4 12l6 6-1.4 1.4L7.6 12z",
-  after: "M9 4.6 7.6 6l6 6-6 6L9 19.4 16.4 12z",
-  close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12l5.6 5.6-1.4 1.4-5.6-5.6L6.4 19 5 17.6l5.6-5.6L5 6.4z",
-};
-
 /** Make an SVG element. */
 function shape(tag, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -92,10 +80,10 @@ function shape(tag, attributes, ...children) {
   return node;
 }
 
-/** An icon as SVG. */
+/** An icon: a symbol of the page's document. */
 export function icon(name) {
   const looks = { viewBox: "0 0 24 24", class: `sg-icon sg-icon-${name}`, "aria-hidden": "true" };
-  return shape("svg", looks, shape("path", { d: paths[name] }));
+  return shape("svg", looks, shape("use", { href: `#sg-symbol-${name}` }));
 }
 
 /** A toggle button; `change` is called with its new state. */

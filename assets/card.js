@@ -5,11 +5,6 @@ const element = byId("sg-picked");
 const isTouched = matchMedia("(pointer: coarse)").matches;
 const star = byId("sg-star");
 star.addEventListener("click", () => now && mark(now));
-for (const tool of ["star", "zoom", "save", "compare", "copy"]) {
-  const button = byId(`sg-${tool}`);
-  button.title ||= button.textContent;
-  button.replaceChildren(icon(tool), ...button.childNodes);
-}
 let now = null;
 
 function show(value) {

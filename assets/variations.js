@@ -35,7 +35,7 @@ function note() {
   const own = lines.filter((line) => says(line) && !offers.includes(line) && !isSetting(line));
   keep([...new Set([...own, ...recall()])]);
 }
-document.addEventListener("click", (event) => event.target.closest?.("#sg-refine") && note(), true);
+byId("sg-refine").addEventListener("click", note, true);
 
 /** Offers for a picture: not in its prompt, and not tried in this work. */
 function freshFor(prompt, isTried, offers) {

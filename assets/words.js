@@ -7,7 +7,7 @@ const { recall } = prompts;
 let at = -1; // the position in the list; -1 is the typed prompt
 let typed = "";
 let isWriting = false;
-const input = () => inputOf("sg-prompt");
+const input = inputOf("sg-prompt");
 
 function keep(texts) {
   prompts.keep(texts);
@@ -16,22 +16,22 @@ function keep(texts) {
 
 /** Add the generated prompt as the newest one. */
 function note() {
-  const prompt = input()?.value.trim();
+  const prompt = input.value.trim();
   at = -1;
   if (prompt) keep([prompt, ...recall().filter((each) => each !== prompt)]);
 }
 
 function put(value) {
   isWriting = true;
-  write(input(), value);
-  input().setSelectionRange(value.length, value.length);
+  write(input, value);
+  input.setSelectionRange(value.length, value.length);
   isWriting = false;
 }
 
 /** Go back or forward in the list. */
 function go(step) {
   const prompts = recall();
-  if (at < 0) typed = input().value;
+  if (at < 0) typed = input.value;
   const newest = prompts[0] === typed.trim() ? 1 : 0; // the current prompt is skipped
   const next = at < 0 ? newest : at + step;
   if (next >= prompts.length) return false;
@@ -41,26 +41,26 @@ function go(step) {
 }
 
 /** In a prompt of several lines the arrows move the cursor, unless one is in the list. */
-const isFree = (field) => at >= 0 || field.selectionStart === 0 || field.offsetHeight < 60;
-document.addEventListener("keydown", (event) => {
-  const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
+const isFree = () => at >= 0 || input.selectionStart === 0 || input.offsetHeight < 60;
+const isPlain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
+input.addEventListener("keydown", (event) => {
   const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-  if (event.target !== input() || !isPlain || !step || (step < 0 && at < 0)) return;
-  if (isFree(event.target) && go(step)) event.preventDefault();
+  if (isPlain(event) && step && !(step < 0 && at < 0) && isFree() && go(step)) event.preventDefault();
 });
-document.addEventListener("input", (event) => {
-  if (event.target === input() && !isWriting) at = -1;
+input.addEventListener("input", () => {
+  if (!isWriting) at = -1;
+  mark();
 });
-document.addEventListener("click", (event) => event.target.closest?.("#sg-generate") && note(), true);
+byId("sg-generate").addEventListener("click", note, true);
 
-// The folded list, below the model's words.
-const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
-const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
-const clear = make("button", { class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
-const box = make("details", { class: "sg-history" }, make("summary", { text: text("history_label") }), make("div", { class: "sg-history-head" }, search, clear), list);
+// The folded list, below the model's words; hidden while it is empty.
+const historyBox = document.querySelector("#sg-hints .sg-history");
+const [search, clear, list] = ["input", "button", "ul"].map((tag) => historyBox.querySelector(tag));
+search.addEventListener("input", draw);
+clear.addEventListener("click", () => (keep([]), SeedGrid.forgetOwn()));
 
 function entry(prompt) {
-  const use = make("button", { class: "sg-history-use", onclick: () => (put(prompt), input().focus()) }, make("bdi", { text: prompt }));
+  const use = make("button", { class: "sg-history-use", onclick: () => (put(prompt), input.focus()) }, make("bdi", { text: prompt }));
   const forget = make("button", { class: "sg-history-forget", "aria-label": text("history_delete", { words: prompt }), onclick: () => keep(recall().filter((each) => each !== prompt)) }, icon("close"));
   return make("li", {}, use, forget);
 }
@@ -69,30 +69,27 @@ function draw() {
   const prompts = recall();
   const wanted = search.value.trim().toLowerCase();
   const found = prompts.filter((each) => each.toLowerCase().includes(wanted));
-  box.hidden = prompts.length === 0;
+  historyBox.hidden = prompts.length === 0;
   list.replaceChildren(...(found.length ? found.map(entry) : [make("li", { class: "sg-quiet", text: text("history_none") })]));
 }
 
 draw();
-/** Render the list; hidden while it is empty. */
-SeedGrid.history = box;
 
 /* Words that the model knows, as chips under the prompt. A subject or a style takes the place of the
    one that is there; all other words go into the variations. */
-const element = byId("sg-hints").appendChild(make("div", { class: "sg-hint-list" }));
+const element = document.querySelector("#sg-hints .sg-hint-rows");
 let lastVariation = 4;
 document.addEventListener("focusin", (event) => {
   const field = event.target.closest?.("[id^='sg-vary-']");
   if (field) lastVariation = Number(field.id.at(-1)) - 1;
 });
 
-const hasSome = () => chips().length > 0 || !SeedGrid.history.hidden;
+const hasSome = () => chips().length > 0 || !historyBox.hidden;
 // Open while the prompt has the focus; closed by Generate, so that they do not cover pictures.
 const open = (isOpen) => {
   byId("sg-hints").classList.toggle("sg-open", isOpen);
   if (isOpen) mark();
 };
-document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt") && mark());
 document.addEventListener("focusin", (event) => {
   open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && hasSome());
 });
@@ -102,7 +99,7 @@ document.addEventListener("pointerdown", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const isChip = event.target.closest?.("#sg-hints");
-  if (event.key === "Escape" && isChip) inputOf("sg-prompt").focus();
+  if (event.key === "Escape" && isChip) input.focus();
   else if (event.key === "Enter" && isChip) return;
   if (event.key === "Enter" || event.key === "Escape") open(false);
 }, true);
@@ -115,8 +112,8 @@ element.addEventListener("focusin", (event) => {
 });
 
 SeedGrid.openHints = () => {
-  inputOf("sg-prompt")?.focus();
-  open(element.children.length > 0);
+  input.focus();
+  open(hasSome());
 };
 
 /** The field that a word would be written into, and its new value. */
@@ -153,7 +150,7 @@ function placeOf(word, words) {
 
 /** Mark the words that are in the prompt. */
 function mark() {
-  const prompt = inputOf("sg-prompt").value.toLowerCase();
+  const prompt = input.value.toLowerCase();
   for (const node of element.querySelectorAll(".sg-chip")) {
     node.setAttribute("aria-pressed", String(placeOf(node.textContent.toLowerCase(), prompt) >= 0));
   }
@@ -171,14 +168,13 @@ function show(value) {
     const name = make("span", { class: "sg-hint-kind", text: text(`hints_${kind}`, { message: kind }) });
     return make("div", { class: "sg-hint-row" }, name, make("div", { class: "sg-hint-words" }, ...words.map((word) => chip(kind, word, words))));
   });
-  element.replaceChildren(...rows, SeedGrid.history);
+  element.replaceChildren(...rows);
   for (const row of element.querySelectorAll(".sg-hint-words")) row.firstElementChild?.setAttribute("tabindex", "0");
-  if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // the focus came before the words
+  if (document.activeElement === input) open(true); // the focus came before the words
   document.dispatchEvent(new Event("sg-words")); // another model has other words
 }
 
 SeedGrid.showHints = show;
-show({});
 
 /* Tab completes the typed word, in the prompt and in the variations: from the model's words, a LoRA's trigger
    words, or earlier prompts. The server is not asked. */
@@ -236,8 +232,7 @@ document.addEventListener("input", ({ target, inputType, isTrusted, isComposing 
   if (isTyped && target.matches("#sg-prompt textarea, #sg-variations input")) offer(target);
 });
 document.addEventListener("keydown", (event) => {
-  const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
-  if (!field || !isPlain || !["Tab", "Escape", "Enter"].includes(event.key)) return;
+  if (!field || !isPlain(event) || !["Tab", "Escape", "Enter"].includes(event.key)) return;
   drop();
   if (event.key === "Enter") return;
   event.preventDefault();
