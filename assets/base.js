@@ -145,7 +145,7 @@ export const inputOf = (id) => byId(id)?.querySelector("textarea, input, select"
 export const variations = [1, 2, 3, 4].map((number) => inputOf(`sg-vary-${number}`));
 
 /** Listen to several kinds of events, named with spaces between them. */
-export function listen(target, kinds, heard, options = {}) {
+export function addListeners(target, kinds, heard, options = {}) {
   for (const kind of kinds.split(" ")) target.addEventListener(kind, heard, options);
 }
 

@@ -1,6 +1,6 @@
 /* Only here: the user paints over a part of the picked picture, and a refinement changes that part alone.
    The strokes are kept for each picture; the server gets a mask of the picture's size. */
-import { SeedGrid, byId, icon, inputOf, listen, make, pictureUrl, text, toggle } from "./base.js";
+import { SeedGrid, addListeners, byId, icon, inputOf, make, pictureUrl, text, toggle } from "./base.js";
 import { overlay } from "./zoom.js";
 
 const TOOLS = ["brush", "lasso", "rectangle"];
@@ -168,8 +168,8 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
     begin(cursor, event.altKey);
   });
   veil.addEventListener("pointermove", (event) => event.isPrimary && move(place(event)));
-  listen(veil, "pointerup pointercancel", () => down && end());
-  listen(veil, "focus blur", draw);
+  addListeners(veil, "pointerup pointercancel", () => down && end());
+  addListeners(veil, "focus blur", draw);
   dialog.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "z") return undo.click();
     if (event.target !== veil) return undefined;

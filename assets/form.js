@@ -1,6 +1,6 @@
 /* The form: lists and defaults of the settings, sizes, the start picture, seeds, notices at fields,
    and folded settings. */
-import { SeedGrid, byId, config, image, inputOf, listen, make, shows, text, thumbUrl, write } from "./base.js";
+import { SeedGrid, addListeners, byId, config, image, inputOf, make, shows, text, thumbUrl, write } from "./base.js";
 
 
 // ---- Lists and defaults of the settings -------------------------------------------------------------------
@@ -235,6 +235,6 @@ function openField(id) {
   inputOf(id).focus();
 }
 
-listen(document, "input change", ({ target }) => target.closest?.("#sg-top, #sg-panel") && adviseSoon());
-listen(document, "sg-words sg-painted", adviseSoon);
+addListeners(document, "input change", ({ target }) => target.closest?.("#sg-top, #sg-panel") && adviseSoon());
+addListeners(document, "sg-words sg-painted", adviseSoon);
 shows.advice = showAdvice;

@@ -1,6 +1,6 @@
 /* The large view: one picture as large as the window or enlarged, arrows to the others of the grid, and buttons to
    pick it (as on the stage), mark, save and refine it. */
-import { SeedGrid, byId, icon, image, listen, make, pick, pictureUrl, shows, text } from "./base.js";
+import { SeedGrid, addListeners, byId, icon, image, make, pick, pictureUrl, shows, text } from "./base.js";
 import { arrows, overlay, pan } from "./zoom.js";
 
 const MOST_PX = 2048; // a side, as in seedgrid/core/recipe.py
@@ -96,7 +96,7 @@ function open(first) {
   }
 
   const closed = new AbortController();
-  listen(document, "sg-pick sg-card", () => redraw(Math.min(at, SeedGrid.stageNow().cells.length - 1)), { signal: closed.signal });
+  addListeners(document, "sg-pick sg-card", () => redraw(Math.min(at, SeedGrid.stageNow().cells.length - 1)), { signal: closed.signal });
   dialog.addEventListener("close", () => closed.abort());
   dialog.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];

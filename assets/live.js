@@ -1,6 +1,6 @@
 /* Live: the grid of the current words is painted while typing, and not saved. One request runs and the newest one
    waits. A click with the same fields then saves the pictures, which the server still has. */
-import { SeedGrid, byId, config, inputOf, kept, listen, pick, shows, text, write } from "./base.js";
+import { SeedGrid, addListeners, byId, config, inputOf, kept, pick, shows, text, write } from "./base.js";
 
 const SOON_MS = 120; // after the last key
 const REST_MS = 10_000; // without input: the shown pictures are saved
@@ -63,7 +63,7 @@ document.addEventListener("visibilitychange", () => {
 });
 navigator.getBattery?.().then((found) => {
   battery = found;
-  listen(battery, "levelchange chargingchange", resume);
+  addListeners(battery, "levelchange chargingchange", resume);
 }, () => undefined); // The browser has no battery information.
 
 const keyOf = (action, data, more) => JSON.stringify([action, data, action === "refine" ? more.picked : null]);
@@ -165,10 +165,10 @@ function restSoon() {
   if (asked || !shown || shown.writes || !isNew) return; // a previewed word is not typed
   restTimer = setTimeout(() => (document.hasFocus() && !document.hidden ? SeedGrid.keepLive() : restSoon()), REST_MS);
 }
-listen(document, "keydown pointerdown", restSoon);
+addListeners(document, "keydown pointerdown", restSoon);
 document.addEventListener("click", ({ target }) => target.closest?.("#sg-save, #sg-star") && SeedGrid.keepLive());
 
-listen(document, "input compositionend", ({ target, isComposing, isTrusted }) => {
+addListeners(document, "input compositionend", ({ target, isComposing, isTrusted }) => {
   if (isComposing || (!isTrusted && (!SeedGrid.placeNow().isFilled || SeedGrid.isOffering))) return; // not typed
   if (target.closest?.("#sg-variations, #sg-hold-row")) soon("refine");
   else if (target.closest?.("#sg-prompt, #sg-seeds, #sg-settings")) soon("generate");
@@ -186,5 +186,5 @@ function look(chip) {
   const prompt = at >= 0 ? inputOf("sg-prompt").value + value : value;
   soon("generate", { prompt }, { id: "sg-prompt", value: prompt });
 }
-listen(document, "pointerover focusin", ({ target }) => look(target.closest?.("#sg-hints .sg-chip") ?? null));
+addListeners(document, "pointerover focusin", ({ target }) => look(target.closest?.("#sg-hints .sg-chip") ?? null));
 showButton();

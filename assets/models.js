@@ -1,12 +1,9 @@
 /* The models panel: models and LoRAs on this machine, downloads, and recommended models.
-   This file and its texts are fetched when the panel is first opened. */
-import { SeedGrid, bare, byId, config, inputOf, language, make, text, write } from "./base.js";
+   This file is fetched when the panel is first opened. */
+import { SeedGrid, bare, byId, inputOf, language, make, text, write } from "./base.js";
 import { overlay } from "./zoom.js";
 
 const LOOK_MS = 700;
-const styled = new Promise((come) => {
-  document.head.append(make("link", { rel: "stylesheet", href: `${config.assets}/models.css`, onload: come, onerror: come }));
-});
 const COMING = new Set(["add", "download", "configure"]);
 let parts;
 let timer;
@@ -30,7 +27,6 @@ function time(seconds) {
 }
 
 SeedGrid.showModels = async () => {
-  await styled;
   clearTimeout(timer);
   moved = 0;
   const [note, here, moving, loras, first] = [

@@ -1,7 +1,7 @@
 /* The place: the round that this tab shows. Each place has an address for the browser's Back and
    Forward, and the fields' values at each place are kept in this tab: nothing is lost by a reload, a
    restart of the server or a second tab. */
-import { SeedGrid, config, inputOf, kept, listen, shows, variations, write } from "./base.js";
+import { SeedGrid, addListeners, config, inputOf, kept, shows, variations, write } from "./base.js";
 
 const tab = kept("seedgrid-tab", () => sessionStorage);
 const fieldsOfPlaces = kept("seedgrid-fields", () => sessionStorage);
@@ -130,7 +130,7 @@ function type(input, value) {
   else if (input.checked !== Boolean(value)) input.click();
 }
 
-listen(document, "input change click", ({ target }) => target.closest?.("#sg-top, #sg-panel") && setTimeout(record));
+addListeners(document, "input change click", ({ target }) => target.closest?.("#sg-top, #sg-panel") && setTimeout(record));
 addEventListener("pagehide", record);
 
 document.addEventListener("sg-pick", (event) => {

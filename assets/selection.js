@@ -5,12 +5,10 @@ import { compare as holdAgainst } from "./zoom.js";
 
 /** A row of the library's tags: each opens what has it. Tags come from users, so they are only ever set as text. */
 export const tagRow = (onChoose) => {
-  const FEW = 16;
   const list = make("datalist", { id: "sg-tags-known" });
   const node = make("div", { class: "sg-tags", role: "group", "aria-label": text("library_tags"), hidden: "" });
   let known = [];
   let chosen = "";
-  let showsAll = false;
 
   function chip({ tag, number }) {
     const looks = { class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) };
@@ -25,12 +23,7 @@ export const tagRow = (onChoose) => {
 
   function draw() {
     const hadFocus = node.contains(document.activeElement) ? [...node.children].indexOf(document.activeElement) : -1;
-    // The chosen tag is always shown.
-    const shown = showsAll ? known : known.filter(({ tag }, at) => at < FEW || tag === chosen);
-    const more = make("button", { class: "sg-pill", text: text("library_more_tags"), onclick: () => ((showsAll = true), draw()) });
-    node.replaceChildren(...shown.map(chip));
-    if (shown.length < known.length) node.append(more);
-    node.append(list);
+    node.replaceChildren(...known.map(chip), list);
     node.hidden = known.length === 0;
     node.children[Math.min(hadFocus, node.children.length - 2)]?.focus(); // the last one is the datalist
   }

@@ -25,27 +25,17 @@ byId("sg-stop").addEventListener("click", () => {
 });
 
 function newCell(index) {
-  const cell = {
-    index,
-    node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index, "aria-keyshortcuts": index < 9 ? index + 1 : null }),
-    canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
-    image: null,
-    caption: make("span", { class: "sg-caption" }),
-    seed: make("span", { class: "sg-seed" }),
-    bar: make("i"),
-    mark: make("span", { class: "sg-cell-mark" }),
-    face: "",
-  };
-  cell.node.append(
-    cell.canvas,
-    make("kbd", { class: "sg-number", "aria-hidden": "true", text: index + 1 }),
-    make("span", { class: "sg-foot", "aria-hidden": "true" }, cell.caption, cell.seed),
-    make("span", { class: "sg-bar-line" }, cell.bar),
-    cell.mark,
-  );
-  cell.node.addEventListener("click", (event) => take(event, index));
-  cell.node.addEventListener("dblclick", () => SeedGrid.module("large").then(({ zoom }) => zoom(index)));
-  cell.node.addEventListener("keydown", (event) => {
+  const node = byId("sg-cell").content.firstElementChild.cloneNode(true);
+  const parts = ["canvas", ".sg-caption", ".sg-seed", ".sg-bar-line i", ".sg-cell-mark"];
+  const [canvas, caption, seed, bar, mark] = parts.map((part) => node.querySelector(part));
+  const cell = { index, node, canvas, caption, seed, bar, mark, image: null, face: "" };
+  node.tabIndex = index ? -1 : 0;
+  node.dataset.cell = index;
+  node.querySelector(".sg-number").textContent = index + 1;
+  if (index < 9) node.setAttribute("aria-keyshortcuts", index + 1);
+  node.addEventListener("click", (event) => take(event, index));
+  node.addEventListener("dblclick", () => SeedGrid.module("large").then(({ zoom }) => zoom(index)));
+  node.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       take(event, index);
@@ -53,7 +43,7 @@ function newCell(index) {
       event.preventDefault();
     }
   });
-  cell.node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
+  node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
   return cell;
 }
 

@@ -1,7 +1,7 @@
 /* Several pictures of the stage at once: marked by Shift-click, or by a click after "Pick several", and refined
    together, a row each. In a wall the others can be hidden, the cells enlarged, and a small picture is shown at
    300 px under the pointer. */
-import { SeedGrid, byId, listen, make, pictureUrl, text } from "./base.js";
+import { SeedGrid, addListeners, byId, make, pictureUrl, text } from "./base.js";
 
 const SMALL_PX = 200; // smaller cells are shown enlarged on hover
 const LOOK_PX = 300;
@@ -96,7 +96,7 @@ size.addEventListener("input", () => {
   SeedGrid.layOut();
 });
 stage.addEventListener("pointerover", lookAt);
-listen(stage, "pointerleave pointerdown", () => (look.hidden = true));
+addListeners(stage, "pointerleave pointerdown", () => (look.hidden = true));
 document.addEventListener("sg-laid", () => {
   look.hidden = true;
   draw();

@@ -1,6 +1,6 @@
 /* Earlier prompts of this browser: ArrowUp in the prompt goes back through them as in a terminal, and
    the list under the field can be searched and edited. They are not sent to the server. */
-import { SeedGrid, byId, icon, inputOf, listen, make, rove, shortList, text, write } from "./base.js";
+import { SeedGrid, addListeners, byId, icon, inputOf, make, rove, shortList, text, write } from "./base.js";
 
 const prompts = shortList("seedgrid-prompts", 100);
 const { recall } = prompts;
@@ -244,4 +244,4 @@ rest.addEventListener("pointerdown", (event) => {
   drop();
   take();
 });
-listen(document, "selectionchange focusout", () => field && (document.activeElement !== field || field.selectionEnd !== before.textContent.length) && drop());
+addListeners(document, "selectionchange focusout", () => field && (document.activeElement !== field || field.selectionEnd !== before.textContent.length) && drop());

@@ -1,5 +1,5 @@
 /* Dialogs over the page: their frame, panning and zooming, and comparing a picture with its parent or others. */
-import { SeedGrid, icon, image, listen, make, pictureUrl, text, thumbUrl, toggle, words } from "./base.js";
+import { SeedGrid, addListeners, icon, image, make, pictureUrl, text, thumbUrl, toggle, words } from "./base.js";
 
 
 /** A modal dialog; Esc, its button and a click outside close it. */
@@ -176,7 +176,7 @@ export function pan(box, { changed = () => undefined, swiped = () => undefined }
     zoom((scale * apart(event)) / apart(before), middle);
     return move(right / 2, down / 2);
   });
-  listen(box, "pointerup pointercancel", (event) => {
+  addListeners(box, "pointerup pointercancel", (event) => {
     const way = pointers.delete(event.pointerId) && from !== null ? event.clientX - from : 0;
     if (scale <= 1 && event.pointerType === "touch" && Math.abs(way) > SWIPE_PX) swiped(way < 0 ? 1 : -1);
   });

@@ -27,7 +27,7 @@ from seedgrid.storage.files import assets_folder
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 UNCACHED: Final = {"Cache-Control": "no-store"}
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
-STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")  # The order in `page.css`
+STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css", "models.css")  # In `page.css`
 _KINDS: Final = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -93,7 +93,6 @@ def files() -> dict[str, bytes]:
     paths = [*folder.glob("*.js"), *folder.glob("*.svg"), *folder.glob("fonts/*.woff2")]
     by_name = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     by_name["page.css"] = b"\n".join((folder / name).read_bytes() for name in STYLES)
-    by_name["models.css"] = (folder / "models.css").read_bytes()
     return by_name
 
 
@@ -148,7 +147,6 @@ def document(language: str, suffixes: tuple[str, ...]) -> bytes:
         "lists": [row.name for row in ON_PAGE if row.widget == "choice"],
         "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
-        "assets": folder,
         "zero_gpu": is_zero_gpu(),
     }
     html: str = _template().render(
