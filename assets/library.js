@@ -195,11 +195,12 @@ function makeLibrary() {
   /** Offer to take back a deletion with all its pictures, which are known after its answer. */
   async function offerUndo(ids) {
     thrown = ids;
-    noteStep({ isThere: () => thrown === ids, undo: putBack });
-    removed.textContent = text("library_removed", { number: (await ids).length });
-    if (thrown !== ids) return;
-    undo.hidden = false;
     clearTimeout(undoTimer);
+    noteStep({ isThere: () => thrown === ids, undo: putBack });
+    const number = (await ids).length;
+    if (thrown !== ids || number === 0) return; // another one followed, or it was refused
+    removed.textContent = text("library_removed", { number });
+    undo.hidden = false;
     undoTimer = setTimeout(forgetUndo, UNDO_MS);
   }
 

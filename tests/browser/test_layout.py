@@ -179,6 +179,7 @@ def test_a_korean_phone_cuts_no_words_and_covers_no_button(open_page: OpenPage) 
     page.click(".sg-selected [data-tool='all']")
     page.locator(".sg-item-open").first.click()
     page.click(".sg-selected [data-tool='remove']")
+    expect(page.locator(".sg-undo")).to_be_visible()
     assert page.eval_on_selector_all(".sg-undo > *", LINES) == [1, 1]
     page.route("**/healthz", lambda route: route.abort())
     page.evaluate("void SeedGrid.away()")

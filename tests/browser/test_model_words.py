@@ -73,7 +73,7 @@ def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_ad
 
 
 COVERED = """() => {
-    const plate = document.querySelector(".sg-invitation > div").getBoundingClientRect();
+    const plate = document.querySelector(".sg-invitation > :last-child").getBoundingClientRect();
     const isCovered = (box) => box.bottom > plate.top && box.top < plate.bottom
         && box.right > plate.left && box.left < plate.right;
     const captions = [...document.querySelectorAll(".sg-opening .sg-caption")];

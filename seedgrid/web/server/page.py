@@ -27,13 +27,8 @@ from seedgrid.storage.files import assets_folder
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 UNCACHED: Final = {"Cache-Control": "no-store"}
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
-STYLES: Final = (
-    "page.css",
-    "panel.css",
-    "library.css",
-    "overlay.css",
-    "models.css",
-)  # In `page.css`
+# The order in which they are sent, as one `page.css`
+STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css", "models.css")
 _KINDS: Final = {
     ".js": "text/javascript",
     ".css": "text/css",
