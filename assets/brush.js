@@ -5,7 +5,7 @@ import { overlay } from "./zoom.js";
 
 const TOOLS = ["brush", "lasso", "rectangle"];
 const VEIL = "rgb(12 12 14 / 68%)";
-const FEATHER_SHARE = 16; // as in seedgrid/core/way.py
+const FEATHER_SHARE = 16; // as in seedgrid/core/variations.py
 const MAX_FEATHER_PX = 256; // as in seedgrid/core/recipe.py
 const KEY_STEP = 1 / 32; // of the shorter side
 const regions = new Map();

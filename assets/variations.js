@@ -91,7 +91,7 @@ SeedGrid.forgetOwn = () => keep([]);
 
 /* How much of the picked picture's composition a refinement holds: a share of its steps, remembered per
    model in this browser. Where there are too few steps it is not offered. */
-const MIN_STEPS = 4; // as in seedgrid/core/way.py
+const MIN_STEPS = 4; // as in seedgrid/core/variations.py
 const shares = kept("seedgrid-hold"); // by model
 const row = byId("sg-hold-row");
 const slider = byId("sg-hold");

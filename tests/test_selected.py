@@ -11,9 +11,10 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions, Mark, Throw
 from seedgrid.web.server.routes import Answers
+from seedgrid.web.state.page_state import PageState
 
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 1}
-ME = {"visitor": "0" * 32}
+ME = PageState(visitor="0" * 32)
 
 
 @pytest.fixture
