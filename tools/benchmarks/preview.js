@@ -3,19 +3,18 @@
    [noise, preview, [[milliseconds, step], …]]. */
 (seeds) =>
   new Promise((resolve) => {
-    const tell = SeedGrid.tell;
+    const show = SeedGrid.shows.stage;
     const pen = CanvasRenderingContext2D.prototype;
     const draw = pen.drawImage;
     const steps = [];
     let [noise, preview] = [null, null];
     const since = () => performance.now() - start;
-    SeedGrid.tell = (news) => {
-      const cells = news.stage?.cells ?? [];
-      const step = cells[0]?.step;
+    SeedGrid.shows.stage = (stage) => {
+      const { step } = stage.cells[0];
       if (step && step !== steps.at(-1)?.[1]) steps.push([since(), step]);
-      tell(news);
-      if (!cells.length || !cells.every((cell) => cell.state === "done")) return;
-      SeedGrid.tell = tell;
+      show(stage);
+      if (!stage.cells.every((cell) => cell.state === "done")) return;
+      SeedGrid.shows.stage = show;
       pen.drawImage = draw;
       SeedGrid.settled().then(() => resolve([noise, preview, steps]));
     };
