@@ -219,7 +219,9 @@ function placeAdvice({ field, key, data }) {
       adviceButton("advice_model", () => openField("sg-model")),
     );
   }
+  const row = at?.closest(".sg-setting-row");
   if (field === "prompt") at?.prepend(note);
+  else if (row) row.after(note); // below both of its fields
   else at?.append(note);
 }
 

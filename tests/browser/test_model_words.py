@@ -63,6 +63,11 @@ def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_ad
     expect(page.locator("#sg-size .sg-advice")).to_contain_text("made for 256x256")
     page.fill("#sg-size input", "")
     expect(page.locator("#sg-size .sg-advice")).to_have_count(0)
+    page.locator("#sg-steps input").fill("12")
+    expect(page.locator("#sg-settings .sg-advice")).to_contain_text("made for few steps (1)")
+    tops = [page.locator(f"#sg-{name} input").bounding_box()["y"] for name in ("steps", "guidance")]
+    assert tops[0] == tops[1]  # The notice does not push the field beside it down.
+    page.locator("#sg-steps input").fill("")
     page.fill("#sg-negative textarea, #sg-negative input", "fog")
     page.fill("#sg-guidance input", "1")
     expect(page.locator("#sg-negative .sg-advice")).to_contain_text("nothing can be left out")
