@@ -194,8 +194,8 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
 GOLDEN: Final[dict[str, str]] = json.loads(Path(__file__).with_name("golden.json").read_bytes())
 """SHA-256 of what each case gives, in version 1: never changed."""
 
-# Of the bundled model's tiny grid (selftest.py)
 GRID: Final = "49ea8b8f120665e2270bf12e894e9cc2bacc16c540774bdc61781341b6c2274e"
+"""What `grid_digest` gives for the bundled model."""
 
 
 def digest(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from pathlib import Path
 
@@ -212,6 +213,26 @@ def test_each_step_of_a_rollout_starts_where_the_sampler_would() -> None:
     for time, state in zip(scheduler.timesteps, seen, strict=True):
         assert torch.allclose(state, expected, atol=1e-5)
         expected = scheduler.step(0.5 * expected, time, expected).prev_sample
+
+
+def test_a_lesson_in_int8_sees_what_sdnq_makes_and_teaches_the_whole_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rounded while it is open; then the weights are back, with the gradient of the rounded."""
+    monkeypatch.setenv("SDNQ_USE_TORCH_COMPILE", "0")
+    from sdnq import SDNQConfig
+    from sdnq.quantizer import sdnq_quantize_layer
+
+    from tools.training.polish import int8_weights
+
+    layer = torch.nn.Linear(32, 64)
+    whole, inputs = layer.weight.detach().clone(), torch.eye(32)
+    stored, _ = sdnq_quantize_layer(copy.deepcopy(layer), SDNQConfig(weights_dtype="int8"))
+    with int8_weights(torch.nn.Sequential(layer)):
+        torch.testing.assert_close(layer(inputs), stored(inputs))
+        layer(inputs).square().sum().backward()
+    assert layer.weight.grad is not None
+    torch.testing.assert_close(layer.weight.detach(), whole, rtol=0, atol=0)
 
 
 def test_an_empty_caption_asks_for_what_it_gave_before() -> None:

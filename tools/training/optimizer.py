@@ -15,20 +15,24 @@ NUM_ITERATIONS = 3
 """Three instead of the usual five: half the price, and small singular values are mostly noise."""
 
 
+def has_fast_bfloat16(device_type: str) -> bool:
+    """Whether bfloat16 is faster than float32 there: not on a processor without AVX-512."""
+    return device_type != "cpu" or torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
 def autocast(device_type: str) -> torch.autocast:
-    """Compute in bfloat16 where that is faster: not on a processor without AVX-512."""
-    is_fast = device_type != "cpu" or torch.backends.cpu.get_cpu_capability() == "AVX512"
-    return torch.autocast(device_type, torch.bfloat16, enabled=is_fast)
+    """Compute in bfloat16 where that is faster."""
+    return torch.autocast(device_type, torch.bfloat16, enabled=has_fast_bfloat16(device_type))
 
 
 def orthogonalise(matrix: torch.Tensor) -> torch.Tensor:
-    """The nearest half-orthogonal matrix, roughly: a few Newton-Schulz steps in bfloat16.
+    """The nearest half-orthogonal matrix, roughly: a few Newton-Schulz steps.
 
     Args:
         matrix: shape `(rows, columns)`.
     """
     a, b, c = NEWTON_SCHULZ
-    x = matrix.bfloat16()
+    x = matrix.bfloat16() if has_fast_bfloat16(matrix.device.type) else matrix
     is_tall = x.shape[0] > x.shape[1]
     if is_tall:
         x = x.T

@@ -12,7 +12,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.pool import AsyncResult, Pool
@@ -24,6 +24,7 @@ import torch.multiprocessing as mp
 from diffusers.models.attention_processor import AttnProcessor
 from numpy.typing import NDArray
 from safetensors.torch import load_file
+from torch import nn
 
 from tools.training import denoiser
 from tools.training.batches import CAPTION_DROPOUT
@@ -68,6 +69,9 @@ FIRST_SHARE = 0.05
 """How many show the guide's example, the first picture that anyone sees."""
 
 PLAIN_SHARE = 0.5
+
+INT8_SHARE = 0.3
+"""How many lessons are learned with the weights as int8 has them, so that pictures bear it."""
 SHARPENING_SEED = 5
 SAVE_EVERY_S = 240
 LOG_EVERY = 50
@@ -141,6 +145,21 @@ def drawn_ahead(
         yield waiting.popleft().get()
 
 
+@contextmanager
+def int8_weights(network: nn.Module) -> Iterator[None]:
+    """Round the weights of linear layers to int8, row by row, as SDNQ does, while this is open."""
+    layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
+    kept = [layer.weight.detach().clone() for layer in layers]
+    for layer in layers:
+        scale = layer.weight.detach().abs().amax(dim=1, keepdim=True).clamp(min=1e-9) / 127
+        layer.weight.data = (layer.weight.detach() / scale).round() * scale
+    try:
+        yield
+    finally:
+        for layer, weight in zip(layers, kept, strict=True):
+            layer.weight.data = weight
+
+
 class Polishing:
     """The training and its state."""
 
@@ -207,7 +226,10 @@ class Polishing:
             has_words=torch.tensor([bool(caption) for caption in captions], device=device),
         )
         steps = sampler_steps(self.scheduler, self._times(rng))
-        errors = learn_from_rollout(self.model, self.teacher, lesson, steps, self.to_pixels)
+        with ExitStack() as rounding:
+            if rng.random() < INT8_SHARE:
+                rounding.enter_context(int8_weights(self.model))
+            errors = learn_from_rollout(self.model, self.teacher, lesson, steps, self.to_pixels)
         share = rate_share(step, left, warm_steps=60, cooldown=self.settings.cooldown)
         self.optimizer.step(self.settings.learning_rate * share)
         self.seen += len(latents)
