@@ -123,31 +123,33 @@ function caption(cell, stage) {
 export const download = ({ id, file }) => make("a", { href: pictureUrl(id), download: file ?? `${id}.png` }).click();
 
 /** Copy the picked picture's pixels to the clipboard, which keeps no recipe. */
-export async function copyPicture() {
+export function copyPicture() {
   const { id } = SeedGrid.pickedNow();
   const picture = fetch(pictureUrl(id)).then((answer) => answer.blob());
-  await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
-  sayCopied("sg-copy");
+  return tellCopied("sg-copy", navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]));
 }
 
 /** Copy a link to the picked picture, which paints it from its recipe where it does not exist. */
-export async function copyLink() {
+export function copyLink() {
   const { id, link } = SeedGrid.pickedNow();
   const address = `${location.origin}${location.pathname}?place=${id}&${link}`;
   // The clipboard needs a secure page: not one in a local network by http.
   if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
-  await navigator.clipboard.writeText(address);
-  sayCopied("sg-link");
-  const { epoch } = SeedGrid.stageNow();
-  const reach = reachOf(location.hostname);
-  if (reach) shows.status({ epoch, key: reach, kind: "done", data: {} });
+  return tellCopied("sg-link", navigator.clipboard.writeText(address), reachOf(location.hostname) ?? "copied");
 }
 
-function sayCopied(id) {
-  const label = byId(id).lastChild; // the text after the icon
-  const name = label.textContent;
-  label.textContent = text("link_copied");
-  setTimeout(() => (label.textContent = name), 1500);
+/** Say in the status line, and by a tick at the button, that it is copied, or that the browser refused. */
+async function tellCopied(id, copying, key = "copied") {
+  const { epoch } = SeedGrid.stageNow();
+  try {
+    await copying;
+  } catch {
+    return shows.status({ epoch, key: "copy_refused", kind: "error", data: {} });
+  }
+  shows.status({ epoch, key, kind: "done", data: {} });
+  const { dataset } = byId(id);
+  dataset.copied = "";
+  setTimeout(() => delete dataset.copied, 1500);
 }
 
 /** Whether the address works only on this machine or in the local network. */

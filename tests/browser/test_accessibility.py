@@ -57,7 +57,7 @@ def _found(page: Page, state: str) -> list[str]:
     found = []
     page.evaluate("scrollTo(0, 0)")
     for theme, rules in THEMES:
-        page.evaluate("theme => document.body.classList.toggle('dark', theme === 'dark')", theme)
+        page.emulate_media(color_scheme=theme)
         page.evaluate(END_TRANSITIONS)
         found += [f"{state}, {theme}: {each}" for each in page.evaluate(RUN_AXE, rules)]
     return found
@@ -119,11 +119,17 @@ def _picked(page: Page) -> None:
     expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
 
 
+def _more(page: Page) -> None:
+    page.click("#sg-more summary")
+    expect(page.locator("#sg-verify")).to_be_visible()
+
+
 STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("empty", lambda page: expect(page.locator("#sg-generate")).to_be_visible()),
     ("words", lambda page: prompt(page).click()),
     ("done", generate),
     ("picked", _picked),
+    ("more", _more),
     ("compare", lambda page: page.click("#sg-compare")),
     ("refused", _refused),
     ("library", _library),

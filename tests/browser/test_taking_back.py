@@ -9,6 +9,7 @@ from steps import (
     generate,
     ids,
     seeds_shown,
+    status,
     variation,
     wait_for_new_round,
     wait_for_turns,
@@ -56,7 +57,8 @@ def test_a_picture_is_copied_for_other_programs(open_page: OpenPage) -> None:
     generate(page)
     cell(page, 1).click()
     page.click("#sg-copy")
-    expect(page.locator("#sg-copy")).to_have_text("Copied")
+    expect(status(page)).to_have_text("Copied")
+    expect(page.locator("#sg-copy")).to_have_attribute("data-copied", "")
     size = page.evaluate(
         """async () => {
             const [item] = await navigator.clipboard.read();
@@ -66,3 +68,16 @@ def test_a_picture_is_copied_for_other_programs(open_page: OpenPage) -> None:
     assert size == page.locator("#sg-stage img").nth(1).evaluate(
         "(image) => [image.naturalWidth, image.naturalHeight]"
     )
+
+
+def test_a_browser_that_refuses_the_clipboard_is_said(page: Page) -> None:
+    """With what to do, instead of "Copied"."""
+    generate(page)
+    cell(page, 1).click()
+    expect(page.locator("#sg-copy")).to_be_enabled()
+    for name in ("clipboard-write", "clipboard-read"):
+        refused = {"permission": {"name": name}, "setting": "denied"}
+        page.context.new_cdp_session(page).send("Browser.setPermission", refused)
+    page.click("#sg-copy")
+    expect(status(page)).to_contain_text("does not let this page copy")
+    expect(page.locator("#sg-copy")).not_to_have_attribute("data-copied", "")
