@@ -23,7 +23,7 @@ def forged(picture: Picture) -> bytes:
 
 def remembered(library: Library, picture: Picture) -> Entry | None:
     recipe_id = picture.recipe.id
-    return library.remembered([recipe_id], picture.passport.digest).get(recipe_id)
+    return library.find_painted([recipe_id], picture.passport.digest).get(recipe_id)
 
 
 def test_forged_pixels_are_kept_and_never_remembered(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Speeds:
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
 
-    def note(
+    def record(
         self,
         recipe: Recipe,
         elapsed_s: float,
@@ -75,7 +75,7 @@ class Speeds:
         before = self._known.get(key, rate)
         self._known[key] = (_moved(before[0], rate[0]), _moved(before[1], rate[1]))
 
-    def note_loading(self, recipe: Recipe, elapsed_s: float) -> None:
+    def record_loading(self, recipe: Recipe, elapsed_s: float) -> None:
         """Learn how long it took to load a model, or to load it again with other LoRAs."""
         before = self._loading.get(recipe.model.id, elapsed_s)
         self._loading[recipe.model.id] = _moved(before, elapsed_s)

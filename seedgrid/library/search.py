@@ -131,7 +131,7 @@ class Searches:
             raise InputError(code, field="picture", value=text[:80])
         return matches[-1]
 
-    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+    def find_painted(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return each recipe's newest picture under a passport, with its file checked.
 
         Only pictures painted or verified here count: an imported file can claim any pixels.

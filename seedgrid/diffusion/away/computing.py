@@ -243,7 +243,7 @@ class ZeroGpu:
         try:
             for message in self._lent(batch, expected_s):
                 if message[0] == "pictures":
-                    self._speeds.note(batch.recipes[0], message[2])
+                    self._speeds.record(batch.recipes[0], message[2])
                 yield message
         except Exception as error:
             # Errors of painting come as messages, so this one is about lending. Its message, if it
