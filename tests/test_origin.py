@@ -49,7 +49,7 @@ def test_what_was_verified_here_is_a_memory_until_the_library_is_rebuilt(tmp_pat
     library.add(mine)
     taken = library.add_png(png.encode(verified))
     assert (taken.origin, remembered(library, verified)) == ("taken in", None)
-    assert library.confirm(taken.id).origin == "verified here"
+    assert library.mark_verified(taken.id).origin == "verified here"
     assert remembered(library, verified) is not None
     (tmp_path / "library.db").unlink()
 

@@ -202,7 +202,7 @@ def _work(batch: Batch, watch: _SendingWatch) -> None:
 def _paint(batch: Batch, watch: _SendingWatch) -> None:
     if watch.cancelled:  # It was stopped while it waited for another batch.
         raise RunCancelled("run_cancelled")
-    starts.know(*batch.starts)
+    starts.add_folder(*batch.starts)
     if not _backends:
         _backends.append(make_backend())
     (backend,) = _backends
