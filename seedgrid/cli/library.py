@@ -142,7 +142,7 @@ def _taken_row(taken: Taken) -> dict[str, Any]:
 
 def _request_words(request: Request) -> dict[str, str]:
     """Return what to ask for, as people write it; settings that are not set are left out."""
-    texts = {row.name: row.text(request) for row in IN_LINKS}
+    texts = {setting.name: setting.text(request) for setting in IN_LINKS}
     return {name: text for name, text in texts.items() if text}
 
 

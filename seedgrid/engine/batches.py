@@ -129,7 +129,7 @@ class Batches:
         key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
         return self._passports.setdefault(key, passport.digest) == passport.digest
 
-    def put_back(self, cells: Cells, *, excluded: str = "") -> None:
+    def requeue(self, cells: Cells, *, excluded: str = "") -> None:
         """Take a batch back; the painter named `excluded` gets no more of this run."""
         with self._lock:
             self.excluded_painters |= {excluded} - {""}
@@ -140,7 +140,7 @@ class Batches:
         """Take a batch back after a lost worker or full memory; fail after other errors."""
         if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
             self._losses[cells] += 1
-            self.put_back(cells)
+            self.requeue(cells)
         elif not self._take_less_memory(cells, error):
             self.fail(error)
 
@@ -165,7 +165,7 @@ class Batches:
         if smaller is None:
             return False
         self.run.placement, notice = smaller
-        self.put_back(cells)
+        self.requeue(cells)
         self.run.announce(Eased(notice=notice))
         return True
 

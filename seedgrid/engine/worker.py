@@ -163,7 +163,7 @@ class Worker:
         run, shared = batches.run, self._shared
         passport = self._prepare(run, cells)
         if not batches.has_same_passport(cells, passport):
-            batches.put_back(cells, excluded=self.name)
+            batches.requeue(cells, excluded=self.name)
             return
         reusable = find_reusable(run, cells, passport, shared.live_pictures)
         shared.save_reusable(batches, reusable)
