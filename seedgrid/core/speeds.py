@@ -94,8 +94,8 @@ class Speeds:
     def known_s(self, recipes: Iterable[Recipe]) -> float | None:
         """Return what `estimate_s` does; None if no recipe of their kind was painted yet."""
         listed = list(recipes)
-        known = self._rates.copy()
-        return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
+        rates = self._rates.copy()
+        return self.estimate_s(listed) if all(_key(recipe) in rates for recipe in listed) else None
 
     def decoding_share(self, recipe: Recipe) -> float:
         """Return the share of the last such batch's time after its steps; 0 if unknown."""
@@ -109,15 +109,15 @@ class Speeds:
 
     def _rate(self, recipe: Recipe) -> _Rate:
         """Return the rate of the nearest size of the model, else of any."""
-        known, key = self._rates.copy(), _key(recipe)
-        if not known:
+        rates, key = self._rates.copy(), _key(recipe)
+        if not rates:
             return (0.0, _GUESS_S)
 
         def distance(other: _Key) -> tuple[bool, float]:
             ratio = other[2] * other[3] / (key[2] * key[3])
             return other[:2] != key[:2], abs(math.log(ratio))
 
-        return known[min(known, key=distance)]
+        return rates[min(rates, key=distance)]
 
 
 def _moved(before: float, newest: float) -> float:

@@ -22,7 +22,7 @@ _MAX_LOSSES: Final = 3  # After so many workers were lost while they painted a b
 _MAX_PASSPORTS: Final = 256
 _OFFLOADS: Final = get_args(Offload)  # Each needs less memory of the device than the one before
 _IN_PASSPORTS: Final = {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
-LIVE: Final = "live"  # The kind of turn of live runs, which come behind all others
+LIVE: Final = "live"  # Begins the `turn_key` of live runs, which come behind all others
 
 Cells = tuple[int, ...]
 
@@ -38,7 +38,7 @@ class LastPassports:
         return self._passports.get(_passport_key(recipe, placement))
 
     def put(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
-        """Remember a passport."""
+        """Store the passport of recipes like this one."""
         if len(self._passports) >= _MAX_PASSPORTS:
             self._passports.clear()
         self._passports[_passport_key(recipe, placement)] = passport
@@ -54,7 +54,7 @@ class Batches:
 
     def __init__(self, run: Run, passports: LastPassports, live_pictures: LivePictures) -> None:
         self.run = run
-        self.turn_key = LIVE if run.is_live else "run", run.owner  # Runs of one keep their order
+        self.turn_key = LIVE if run.is_live else "run", run.owner  # Runs of one key keep order
         self.reusable = self._find_reusable(passports, live_pictures)
         reused = {cell for each in self.reusable for cell in each.cells}
         self.cells_to_paint = tuple(cell for cell in range(len(run.jobs)) if cell not in reused)
@@ -91,7 +91,7 @@ class Batches:
         with self._lock:
             self._num_painting -= 1
 
-    def take(self) -> Cells:
+    def take_batch(self) -> Cells:
         """Remove and return the next batch; empty when there is none."""
         with self._lock:
             return self._ready.popleft() if self._ready else ()
@@ -144,7 +144,7 @@ class Batches:
         elif not self._take_less_memory(cells, error):
             self.fail(error)
 
-    def end(self) -> None:
+    def announce_end(self) -> None:
         """Announce how the run ended; all its pictures are saved by now."""
         missed = self.run.missed
         is_complete = len(self.run.finished) + len(missed) >= len(self.run.jobs)

@@ -49,7 +49,7 @@ class Task:
 
     @property
     def turn_key(self) -> tuple[str, str]:
-        """Those with the same turn are done in their order."""
+        """Work with equal keys is done in its order."""
         return "task", self.asker.owner
 
     @property

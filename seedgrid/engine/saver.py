@@ -106,8 +106,8 @@ class Saver:
         self._is_closed = False
         Thread(target=self._work, name="seedgrid-saver", daemon=True).start()
 
-    def submit(self, function: Callable[[], object]) -> Future[None]:
-        """Call a function after everything that was submitted before."""
+    def enqueue(self, function: Callable[[], object]) -> Future[None]:
+        """Call a function after all that was enqueued before."""
         done: Future[None] = Future()
         with self._lock:
             if self._is_closed:
@@ -129,13 +129,13 @@ class Saver:
             )
             for cell, pixels in painted
         }
-        return self.submit(partial(_save, run, pictures))
+        return self.enqueue(partial(_save, run, pictures))
 
     def save_reusable(self, run: Run, reusable: Reusable) -> tuple[Future[None], ...]:
         """Save and announce what needs no painting; live pictures as if they were painted now."""
         cells = list(reusable.from_library.items())
         saved = [
-            self.submit(partial(_save_copies, run, cells[at : at + _COPIED_TOGETHER]))
+            self.enqueue(partial(_save_copies, run, cells[at : at + _COPIED_TOGETHER]))
             for at in range(0, len(cells), _COPIED_TOGETHER)
         ]
         if reusable.from_live:
@@ -143,12 +143,12 @@ class Saver:
         return tuple(saved)
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until what was submitted is done, at most `timeout_s` seconds."""
+        """Wait until what was enqueued is done, at most `timeout_s` seconds."""
         with contextlib.suppress(TimeoutError, CancelledError):
-            self.submit(lambda: None).result(timeout_s)
+            self.enqueue(lambda: None).result(timeout_s)
 
     def close(self) -> None:
-        """Accept nothing more; the thread ends when it has done what was submitted."""
+        """Accept nothing more; the thread ends when it has done what was enqueued."""
         with self._lock:
             self._is_closed = True
             self._calls.put(None)

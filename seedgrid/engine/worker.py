@@ -63,7 +63,7 @@ class Shared:
             batches.drop_remaining()  # The queue is closed.
         if batches.claim_end():
             self.queue.remove(batches)
-            self.saver.submit(batches.end)
+            self.saver.enqueue(batches.announce_end)
 
 
 class Worker:
@@ -146,7 +146,7 @@ class Worker:
                 self._shared.queue_or_end(work)
 
     def _paint_next(self, batches: Batches) -> None:
-        cells = batches.take()
+        cells = batches.take_batch()
         if batches.has_more:
             self._shared.queue.put(batches, is_begun=True)
         if not cells:

@@ -125,9 +125,9 @@ class Library(Searches):
         """Store a start picture or mask; return the SHA-256 of its pixels."""
         file = self.starts / f"{pixels_sha256(pixels)}.png"
         if file.is_file():
-            return starts.keep(self.starts, pixels)
+            return starts.write(self.starts, pixels)
         self._ask_to_grow()
-        sha256 = starts.keep(self.starts, pixels)
+        sha256 = starts.write(self.starts, pixels)
         if self._quota is not None:
             self._quota.added((), file.stat().st_size)
         return sha256

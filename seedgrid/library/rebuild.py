@@ -106,17 +106,17 @@ def inspect(files: PictureFiles, database: Database) -> Report:
         if error.code != "library_damaged":
             raise
         return Report(database=str(error), damaged=tuple(sorted(names - read.keys())))
-    known = {row["file_sha256"]: row for row in rows}
-    gone = [row for name, row in known.items() if name not in read and name in names]
-    gone += [row for name, row in known.items() if not files.path(name).is_file()]
+    by_file = {row["file_sha256"]: row for row in rows}
+    gone = [row for name, row in by_file.items() if name not in read and name in names]
+    gone += [row for name, row in by_file.items() if not files.path(name).is_file()]
     return Report(
         num_pictures=len(rows),
-        orphaned=tuple(sorted(read.keys() - known.keys())),
+        orphaned=tuple(sorted(read.keys() - by_file.keys())),
         damaged=tuple(sorted(names - read.keys())),
         missing=tuple(row["picture_id"] for row in gone if not row["trashed"]),
         rows=tuple(
             str(row["picture_id"])
-            for name, row in known.items()
+            for name, row in by_file.items()
             if name in read and not _equals_file(row, read[name], files)
         ),
         database=problem,

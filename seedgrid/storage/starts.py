@@ -69,7 +69,7 @@ def read_start(sha256: str) -> tuple[bytes, Pixels]:
     return data, picture
 
 
-def keep(folder: Path, start: Pixels) -> str:
+def write(folder: Path, start: Pixels) -> str:
     """Store a picture as a start; when this returns it is on the disk."""
     from PIL import Image
 
