@@ -173,12 +173,12 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
             ):
                 while piece := file.read(_PIECE_BYTES):
                     target.write(piece)
-                    yield pieces.taken()
-    yield pieces.taken()
+                    yield pieces.drain()
+    yield pieces.drain()
 
 
 class _Pieces(io.RawIOBase):
-    """A file object that keeps what was written since the last `taken`."""
+    """A file object that keeps what was written since the last `drain`."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -191,6 +191,6 @@ class _Pieces(io.RawIOBase):
         self._pieces.append(piece)
         return len(piece)
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
