@@ -45,7 +45,7 @@ class MemoryStore:
             self.add(replace(self.pictures[entry.id], lineage=lineage)) for entry, lineage in copies
         )
 
-    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+    def find_painted(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         return {
             entry.recipe.id: entry
             for entry in self.entries

@@ -84,8 +84,8 @@ def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> Non
 
     recipe_id = entry.recipe.id
     other = "11" * 32
-    assert library.remembered([recipe_id, other], entry.passport.digest) == {recipe_id: entry}
-    assert library.remembered([recipe_id], "00" * 32) == {}
+    assert library.find_painted([recipe_id, other], entry.passport.digest) == {recipe_id: entry}
+    assert library.find_painted([recipe_id], "00" * 32) == {}
 
 
 def test_a_torn_file_is_not_remembered(library: Library) -> None:
@@ -93,7 +93,7 @@ def test_a_torn_file_is_not_remembered(library: Library) -> None:
     entry = library.add(make_picture())
     entry.path.write_bytes(entry.path.read_bytes()[:-100])
 
-    assert library.remembered([entry.recipe.id], entry.passport.digest) == {}
+    assert library.find_painted([entry.recipe.id], entry.passport.digest) == {}
 
 
 def test_find_takes_ids_and_their_beginnings(library: Library) -> None:

@@ -21,7 +21,7 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
-from seedgrid.engine.saver import Painted
+from seedgrid.engine.saver import LivePictures
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
@@ -77,8 +77,8 @@ def test_what_is_painted_live_is_kept_by_an_ordinary_run(
     assert [store.pictures[e.id].pixels_sha256 for e in kept] == [e.pixels_sha256 for e in live]
     finished = [event for event in run.events() if isinstance(event, Finished)]
     assert [event.remembered for event in finished] == [False] * 4
-    assert run.end is not None
-    assert status_of(1, run.end, run)["key"] == "status_kept"
+    assert run.last_event is not None
+    assert status_of(1, run.last_event, run)["key"] == "status_kept"
     fresh = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True).result(SOON_S)
     assert len(backend.calls) == 2
     assert [e.pixels_sha256 for e in fresh] == [e.pixels_sha256 for e in live]
@@ -173,14 +173,14 @@ def test_the_memory_is_bounded(make_recipes: MakeRecipes) -> None:
     """Those that nobody asked for longest make room; a picture that comes again counts once."""
     recipes, passport = make_recipes(), Passport.model_construct(digest="x")
     pixels = np.zeros((64, 64, 3), np.uint8)
-    painted = Painted(most_bytes=2 * pixels.nbytes)
+    pictures = LivePictures(most_bytes=2 * pixels.nbytes)
     for recipe in (recipes[0], recipes[1], recipes[1]):
-        painted.note("me", recipe, passport, pixels)
-    assert painted.find("me", recipes[0].id) is not None
-    painted.note("me", recipes[2], passport, pixels)
-    there = [painted.find("me", recipe.id) is not None for recipe in recipes]
+        pictures.put("me", recipe, passport, pixels)
+    assert pictures.get("me", recipes[0].id) is not None
+    pictures.put("me", recipes[2], passport, pixels)
+    there = [pictures.get("me", recipe.id) is not None for recipe in recipes]
     assert there == [True, False, True, False]
-    assert painted.find("me", recipes[0].id, "another passport") is None
+    assert pictures.get("me", recipes[0].id, "another passport") is None
 
 
 def test_ended_live_runs_push_out_no_others(engine: Engine, make_recipes: MakeRecipes) -> None:
@@ -196,9 +196,9 @@ def test_ended_live_runs_push_out_no_others(engine: Engine, make_recipes: MakeRe
 def test_decoding_is_known_only_where_steps_were_told(make_recipes: MakeRecipes) -> None:
     """A network tells tiles and no steps: nothing is learnt of it, least of all a share above 1."""
     (recipe, *_), speeds = make_recipes(steps=1), Speeds()
-    speeds.note(recipe, 2.0, None, None)
+    speeds.record(recipe, 2.0, None, None)
     assert speeds.decoding_share(recipe) == 0.0
-    speeds.note(recipe, 2.0, None, 1.5)
+    speeds.record(recipe, 2.0, None, 1.5)
     assert speeds.decoding_share(recipe) == 0.75
 
 
@@ -207,7 +207,7 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
     (recipe, *_), speeds = make_recipes(steps=1), Speeds()
     assert speeds.known_s([recipe] * 4) is None
     for elapsed_s in (9.0, 0.4, 0.6):
-        speeds.note(recipe, elapsed_s)
+        speeds.record(recipe, elapsed_s)
     assert 0.4 < (speeds.known_s([recipe] * 4) or 0) < 0.6
     assert speeds.known_s([recipe] * 8) == 2 * (speeds.known_s([recipe] * 4) or 0)
 

@@ -23,7 +23,7 @@ def forged(picture: Picture) -> bytes:
 
 def remembered(library: Library, picture: Picture) -> Entry | None:
     recipe_id = picture.recipe.id
-    return library.remembered([recipe_id], picture.passport.digest).get(recipe_id)
+    return library.find_painted([recipe_id], picture.passport.digest).get(recipe_id)
 
 
 def test_forged_pixels_are_kept_and_never_remembered(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_what_was_verified_here_is_a_memory_until_the_library_is_rebuilt(tmp_pat
     library.add(mine)
     taken = library.add_png(png.encode(verified))
     assert (taken.origin, remembered(library, verified)) == ("taken in", None)
-    assert library.confirm(taken.id).origin == "verified here"
+    assert library.mark_verified(taken.id).origin == "verified here"
     assert remembered(library, verified) is not None
     (tmp_path / "library.db").unlink()
 

@@ -79,8 +79,8 @@ def test_starts_and_tiles_are_no_reason_to_refuse(
     painter: DiffusersBackend, folder: Path, tmp_path: Path
 ) -> None:
     """A picture that begins from another with little strength, decoded in tiles."""
-    starts.know(tmp_path)
-    start = starts.keep(tmp_path, np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8))
+    starts.add_folder(tmp_path)
+    start = starts.write(tmp_path, np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8))
     recipe = recipes_for(painter, folder, num_inference_steps=20)[0]
     report = probed(
         painter,

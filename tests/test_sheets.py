@@ -135,7 +135,7 @@ def test_a_poster_of_a_long_work_is_one_file(library: Library, tmp_path: Path) -
 @pytest.mark.parametrize("per_round", [1, 4, 500])
 def test_a_thousand_pictures_stay_within_bounds(per_round: int) -> None:
     """The more there are, the smaller they are; what nobody could look at is refused."""
-    cells = (Cell(open=lambda: None, caption="seed 1"),) * per_round
+    cells = (Cell(load=lambda: None, caption="seed 1"),) * per_round
     blocks = [Block(heading="a red fox", cells=cells)] * (1000 // per_round)
     if per_round == 1:
         with pytest.raises(InputError, match="pixels"):

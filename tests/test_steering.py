@@ -201,7 +201,7 @@ def a_mask(folder: Path, seed: int, size: int = 64) -> str:
         top, left = draws.integers(0, size - 20, 2)
         height, width = draws.integers(9, 20, 2)
         mask[top : top + height, left : left + width] = 255
-    return starts.keep(folder / "starts", mask)
+    return starts.write(folder / "starts", mask)
 
 
 @pytest.mark.parametrize("name", rest_swept(WITH_WORDS, ["sd", "flux"]))
@@ -281,7 +281,7 @@ def test_spread_sets_seeds_apart_that_are_nearly_alike(
     backend: DiffusersBackend, tmp_path: Path
 ) -> None:
     """Begun from one picture, four seeds of the bundled model differ more with it than without."""
-    start = starts.keep(tmp_path / "starts", np.full((256, 256, 3), 150, np.uint8))
+    start = starts.write(tmp_path / "starts", np.full((256, 256, 3), 150, np.uint8))
     settings = {"num_inference_steps": 8, "start": start, "strength": 0.4}
     for words in ("a lighthouse in winter", "a house at night, Van Gogh"):
         grid = recipes_for(backend, BUNDLED, (words,) * 4, width=256, height=256, **settings)
@@ -318,7 +318,7 @@ def test_a_stop_reaches_the_parent_that_is_painted_first(
 @pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
 def test_a_start_can_be_held_too(backend: DiffusersBackend, folder: Path, tmp_path: Path) -> None:
     """From a picture fewer steps are run: the first of those are the parent's."""
-    start = starts.keep(tmp_path / "starts", np.full((64, 64, 3), 90, np.uint8))
+    start = starts.write(tmp_path / "starts", np.full((64, 64, 3), 90, np.uint8))
     grid = parents_of(backend, folder, start=start, strength=0.75)
     parent = paint(backend, grid)[2]
     region = Region(mask=a_mask(tmp_path, 8), feather=0)

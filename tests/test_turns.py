@@ -122,7 +122,7 @@ def test_the_whole_queue_is_bounded_in_seconds(make_recipes: MakeRecipes) -> Non
     """Whoever they are and wherever from; the refusal says how long to wait."""
     backend = Gated()
     with bounded(backend, queue_s=10.0) as engine:
-        engine.speeds.note(make_recipes()[0], 4.0)  # what one batch took
+        engine.speeds.record(make_recipes()[0], 4.0)  # what one batch took
         for owner in "ab":
             engine.submit(plan_grid(make_recipes()), owner=owner, address=owner)
         error = refusal(engine, make_recipes(), owner="c", address="c")
@@ -135,7 +135,7 @@ def test_one_request_is_bounded(make_recipes: MakeRecipes) -> None:
     """In estimated seconds; nothing of it is started."""
     with bounded(FakeBackend(), run_s=5.0) as engine:
         few = make_recipes(seeds=(1,), steps=1)
-        engine.speeds.note(few[0], 6.0)
+        engine.speeds.record(few[0], 6.0)
         error = refusal(engine, few, owner="a")
         assert isinstance(error, InputError)
         assert error.code == "run_long"
@@ -161,16 +161,16 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     speeds, (small, *_) = Speeds(), make_recipes()
     large = small.model_copy(update={"width": 512, "height": 512})
     first_guess = speeds.estimate_s([small])
-    speeds.note(small, 2.0)
+    speeds.record(small, 2.0)
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert speeds.estimate_s([small] * 5) == pytest.approx(4.0), "two batches of four"
     double = small.model_copy(update={"width": 2 * small.width})
     assert speeds.estimate_s([double]) == pytest.approx(4.0)
-    speeds.note(large, 1.0)
+    speeds.record(large, 1.0)
     assert speeds.estimate_s([large]) == pytest.approx(1.0)
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
     portable = small.replace(arithmetic="portable-1", dtype="float32")
-    speeds.note(portable, 7.0)
+    speeds.record(portable, 7.0)
     assert speeds.estimate_s([portable]) == pytest.approx(7.0), "slower, and not the others' speed"
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert first_guess > 0
@@ -190,7 +190,7 @@ def test_steps_that_are_not_run_teach_nothing(
     speeds, plain = Speeds(), make_recipes(steps=100)[0]
     short = plain.replace(**few)
     one = short.replace(num_inference_steps=1, strength=1.0)
-    speeds.note(short, 2.0)
+    speeds.record(short, 2.0)
     assert speeds.estimate_s([one]) == pytest.approx(2.0)
     if short.upscaler is None:
         assert speeds.estimate_s([plain]) == pytest.approx(200.0)
@@ -203,10 +203,10 @@ def test_what_has_to_be_loaded_counts(make_recipes: MakeRecipes) -> None:
         plain.replace(loras=(Lora(id=name, weights_sha256=name[0] * 64, scale=1.0),))
         for name in ("foxes", "cats")
     )
-    speeds.note_loading(plain, 20.0)
-    speeds.note(plain, 1.0)
+    speeds.record_loading(plain, 20.0)
+    speeds.record(plain, 1.0)
     assert speeds.estimate_s([plain]) == pytest.approx(1.0), "it is loaded"
     assert speeds.estimate_s([foxes, cats]) == pytest.approx(42.0)
-    speeds.note_loading(foxes, 20.0)
+    speeds.record_loading(foxes, 20.0)
     assert speeds.estimate_s([foxes]) == pytest.approx(1.0)
     assert speeds.estimate_s([plain]) == pytest.approx(21.0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from seedgrid.formats.importers.imported import Imported
     from seedgrid.library.take_in import Taken
 
-app = typer.Typer(help="List the library; `library check` finds and repairs.")
+app = typer.Typer(help="List the library; `library check` repairs damage.")
 
 
 @app.callback(invoke_without_command=True)
@@ -31,11 +31,11 @@ def library(
     favourites: Annotated[bool, typer.Option("--favourites", help="Only favourites.")] = False,
     tag: Annotated[str | None, typer.Option(help="Only pictures with this tag.")] = None,
     sort: Annotated[Sort, typer.Option(help="In which order.")] = "newest",
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="How many pictures at most.")] = 50,
     library: options.Library = None,
     json: options.Json = False,
 ) -> None:
-    """List the pictures in the library; `library check` finds and repairs."""
+    """List the pictures in the library; `library check` repairs damage."""
     context.obj = library
     if context.invoked_subcommand is not None:
         return
@@ -92,7 +92,7 @@ def import_(
     library: options.Library = None,
     json: options.Json = False,
 ) -> None:
-    """Take pictures into the library; of those of other tools, print the settings to use here."""
+    """Take pictures into the library; print the settings of other tools' pictures."""
     from seedgrid.library.take_in import take_in
 
     num_taken = num_failed = 0
@@ -104,11 +104,11 @@ def import_(
                 continue
             num_taken += 1
             if taken.work:
-                _bring_back(studio, taken, is_json=json)
+                _repaint_poster(studio, taken, is_json=json)
             elif json:
                 say_json(_taken_row(taken))
             elif taken.start is not None:
-                say(f"{taken.name}: kept, for the pictures that were begun from it")
+                say(f"{taken.name}: kept as a start picture")
             elif taken.imported is not None:
                 title = f"{taken.name}: {taken.imported.notice}"
                 say_table(title, _request_words(taken.imported.request))
@@ -118,17 +118,17 @@ def import_(
         raise typer.Exit(1 if num_taken else 2)
 
 
-def _bring_back(studio: Studio, taken: Taken, *, is_json: bool) -> None:
+def _repaint_poster(studio: Studio, taken: Taken, *, is_json: bool) -> None:
     """Paint the missing pictures of a poster and compare them with the originals."""
     run = studio.start_work(taken.work)
-    num_made = len(run.result()) if run else 0
+    num_painted = len(run.result()) if run else 0
     num_differing = len(run.differing) if run else 0
     for notice in run.notices if run else ():
         complain(str(notice))
     if is_json:
-        say_json({"source": taken.name, "painted": num_made, "differing": num_differing})
+        say_json({"source": taken.name, "painted": num_painted, "differing": num_differing})
     else:
-        say(f"{taken.name}: {num_made} of {len(taken.work)} painted, {num_differing} differ")
+        say(f"{taken.name}: {num_painted} of {len(taken.work)} painted, {num_differing} differ")
 
 
 def _taken_row(taken: Taken) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _taken_row(taken: Taken) -> dict[str, Any]:
 
 def _request_words(request: Request) -> dict[str, str]:
     """Return what to ask for, as people write it; settings that are not set are left out."""
-    texts = {row.name: row.text(request) for row in IN_LINKS}
+    texts = {setting.name: setting.text(request) for setting in IN_LINKS}
     return {name: text for name, text in texts.items() if text}
 
 

@@ -38,14 +38,14 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
 
     The command gets their values by name, as `**settings`.
     """
-    rows = [row for row in OPTIONS if not names or row.name in names]
+    fields = [each for each in OPTIONS if not names or each.name in names]
 
     def add(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters.values()
         named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
         first = [one for one in named if one.name in ("prompt", "prompts", "seeds")]
         rest = [one for one in named if one not in first]
-        options = [*first, *map(_parameter, rows), *rest]
+        options = [*first, *map(_parameter, fields), *rest]
         by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
         command.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined] # typer reads it
         return command
@@ -55,8 +55,8 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
 
 def make_request(seeds: str, settings: Mapping[str, Any], *, prompt: str = "") -> Request:
     """Read what makes a picture what it is; model and start are left to the studio."""
-    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name not in _OF_STUDIO]
-    return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(rows, settings))
+    fields = [each for each in OPTIONS if each.belongs == "recipe" and each.name not in _OF_STUDIO]
+    return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(fields, settings))
 
 
 def with_files(
@@ -73,21 +73,21 @@ def with_files(
 
 def make_placement(settings: Mapping[str, Any]) -> Placement:
     """Read the options of a command that say where to compute, without previews."""
-    rows = [row for row in OPTIONS if row.belongs == "placement"]
-    return Placement(previews=False, **read_fields(rows, settings))
+    fields = [each for each in OPTIONS if each.belongs == "placement"]
+    return Placement(previews=False, **read_fields(fields, settings))
 
 
 _FLAGS: Final = {"dtype": ["--dtype", "--quantize"]}  # Options with two names
 
 
-def _parameter(row: Field) -> inspect.Parameter:
-    """Return the option of a field: `--NAME`, open unless it is given or has a default."""
-    kind = row.value_type if row.default is not None else row.value_type | None
-    flag = [f"--{row.name}"] if row.value_type is bool else _FLAGS.get(row.name, [])
-    option = typer.Option(*flag, help=row.help, metavar=row.metavar)
+def _parameter(setting: Field) -> inspect.Parameter:
+    """Return the option of a field: `--NAME`, None unless it is given or has a default."""
+    kind = setting.value_type if setting.default is not None else setting.value_type | None
+    flag = [f"--{setting.name}"] if setting.value_type is bool else _FLAGS.get(setting.name, [])
+    option = typer.Option(*flag, help=setting.help, metavar=setting.metavar)
     return inspect.Parameter(
-        row.name,
+        setting.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=row.default,
+        default=setting.default,
         annotation=Annotated[kind, option],
     )

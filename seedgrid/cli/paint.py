@@ -151,11 +151,11 @@ def _finish(
     studio: Studio, run: Run, out: Path | None, *, as_json: bool, rows: int | None = None
 ) -> None:
     """Follow a run to its end; print its notices before, and new ones after it."""
-    known = len(run.notices)
-    for notice in (*studio.library.notices, *run.notices[:known]):
+    num_before = len(run.notices)
+    for notice in (*studio.library.notices, *run.notices[:num_before]):
         complain(str(notice))
     _follow(studio, run, out, as_json=as_json)
-    for notice in run.notices[known:]:
+    for notice in run.notices[num_before:]:
         complain(str(notice))
     _write_sheet(run, out, rows)
 

@@ -136,7 +136,7 @@ def verify(
                 counts[verdict.verdict] += 1
                 all_hold &= verdict.holds
                 if verdict.confirms and verdict.name in ours:
-                    studio.library.confirm(ours[verdict.name].id)
+                    studio.library.mark_verified(ours[verdict.name].id)
                 line.show(sum(counts.values()))
                 with line.aside():
                     _tell(verdict, as_json=json)

@@ -89,7 +89,7 @@ def check_start(start: str | None, card: ModelCard) -> str:
 
 
 def check_strength(strength: float | None, _: ModelCard) -> float:
-    """Return the strength, `DEFAULT_STRENGTH` if it is open."""
+    """Return the strength, `DEFAULT_STRENGTH` if it is None."""
     strength = DEFAULT_STRENGTH if strength is None else strength
     return in_range("strength", strength, MIN_STRENGTH, 1)
 

@@ -45,7 +45,7 @@ class Field:
     high: float = math.inf  # The most
     read: Callable[[str], Any] | None = None  # Reads the typed text; by default by type
     write: Callable[[Any], str] | None = None  # Writes what `read` reads; by default by type
-    reads_blank: bool = False  # Whether a blank text is a value; else it leaves the setting open
+    reads_blank: bool = False  # Whether a blank text is a value; else it is unset
     # Turns a request's value, which may be None, into a recipe's, or raises; None: in no recipe
     check: Callable[[Any, ModelCard], Any] | None = None
     # The entries of its list for a model; None where the machine decides (model, device)
@@ -73,8 +73,8 @@ class Field:
         """The effect of another value: other pixels, perhaps other last bits, or none."""
         return self.bits or _EFFECTS[self.belongs]
 
-    def value(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Return the value of what was typed or switched; None if it is open; raise InputError."""
+    def read_typed(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
+        """Return the value of what was typed or switched; None if it is unset; raise InputError."""
         if isinstance(typed, str):
             return self.parse(typed) if self.reads_blank or typed.strip() else None
         return None if typed is False else typed
@@ -94,7 +94,7 @@ class Field:
 
     def checked(self, request: object, card: ModelCard) -> dict[str, Any]:
         """Return the recipe's attributes for its value in a request; none without a check."""
-        return self.filled(self.check(self.of(request), card)) if self.check else {}
+        return self.as_attributes(self.check(self.of(request), card)) if self.check else {}
 
     def of(self, request: object) -> Any:  # noqa: ANN401 (same)
         """Return its value in a request; a tuple if it sets several attributes, as a size does."""
@@ -102,10 +102,10 @@ class Field:
         return values if len(values) > 1 else values[0]
 
     def text(self, request: object) -> str:
-        """Return its value in a request as it is typed; empty if it is open."""
+        """Return its value in a request as it is typed; empty if it is unset."""
         value = self.of(request)
-        is_open = None in value if isinstance(value, tuple) else value is None
-        if is_open or value is False:
+        is_unset = None in value if isinstance(value, tuple) else value is None
+        if is_unset or value is False:
             return ""
         if self.write is not None:
             return self.write(value)
@@ -113,8 +113,8 @@ class Field:
             return "yes"
         return write_decimal(value) if isinstance(value, float) else str(value)
 
-    def filled(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (same)
-        """Return the attributes that it sets, by name; none if the value is open."""
+    def as_attributes(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (same)
+        """Return the attributes that it sets, by name; none if the value is None."""
         if value is None:
             return {}
         return dict(zip(self.fills, value if len(self.fills) > 1 else (value,), strict=True))

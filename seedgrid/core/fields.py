@@ -32,16 +32,16 @@ from seedgrid.core.text import write_decimal
 AUTO: Final = "auto"  # The first entry of a list: as the model's card says
 
 
-def _auto_is_open(text: str) -> str | None:
+def _auto_as_none(text: str) -> str | None:
     return None if text == AUTO else text
 
 
-_ROW: Final = "row"  # The key of a field in the metadata of its attribute
+_FIELD: Final = "field"  # The key of a field in the metadata of its attribute
 
 
 def _setting(name: str, initial: object = None, **details: Any) -> Any:  # noqa: ANN401
-    """Return an attribute of a request with its `Field`; `initial` None leaves it open."""
-    return attribute_field(default=initial, metadata={_ROW: Field(name, **details)})
+    """Return an attribute of a request with its `Field`; `initial` None leaves it unset."""
+    return attribute_field(default=initial, metadata={_FIELD: Field(name, **details)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Request:
     height: int | None = None
     scheduler: str | None = _setting(
         "scheduler",
-        read=_auto_is_open,
+        read=_auto_as_none,
         check=checks.check_scheduler,
         choices=lambda card: card.schedulers,
         has_auto=True,
@@ -210,7 +210,7 @@ class Request:
     )
     dtype: str | None = _setting(
         "dtype",
-        read=_auto_is_open,
+        read=_auto_as_none,
         check=checks.check_dtype,
         choices=lambda _: ("float32", "bfloat16", "float16", "int8"),
         has_auto=True,
@@ -255,16 +255,16 @@ def _declared() -> Iterable[Field]:
     """Yield the fields in the order of the page, each with its attribute and type."""
     hints = get_type_hints(Request)
     for attribute in fields(Request):
-        row: Field | None = attribute.metadata.get(_ROW)
-        if row is None:  # The size's field stands at the width and sets the height too.
+        setting: Field | None = attribute.metadata.get(_FIELD)
+        if setting is None:  # The size's field stands at the width and sets the height too.
             continue
-        if not row.fills:
+        if not setting.fills:
             kind = _type(hints[attribute.name])
-            default = False if kind is bool else row.default
-            row = replace(row, fills=(attribute.name,), value_type=kind, default=default)
-        yield row
-        if row.name in _NO_PART_OF_A_REQUEST:
-            yield _NO_PART_OF_A_REQUEST[row.name]
+            default = False if kind is bool else setting.default
+            setting = replace(setting, fills=(attribute.name,), value_type=kind, default=default)
+        yield setting
+        if setting.name in _NO_PART_OF_A_REQUEST:
+            yield _NO_PART_OF_A_REQUEST[setting.name]
 
 
 def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type hint)
@@ -275,19 +275,19 @@ def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type 
 
 FIELDS: Final = tuple(_declared())  # In the order of the page
 
-ON_PAGE: Final = tuple(row for row in FIELDS if row.widget)
-OPTIONS: Final = tuple(row for row in FIELDS if row.help)
-IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link and row.belongs == "recipe")
+ON_PAGE: Final = tuple(each for each in FIELDS if each.widget)
+OPTIONS: Final = tuple(each for each in FIELDS if each.help)
+IN_LINKS: Final = tuple(each for each in FIELDS if each.in_link and each.belongs == "recipe")
 
 
-def read_fields(rows: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:
+def read_fields(settings: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that were typed; raise InputError at the first wrong field."""
     filled: dict[str, Any] = {}
-    for row in rows:
-        filled |= row.filled(row.value(typed.get(row.name)))
+    for setting in settings:
+        filled |= setting.as_attributes(setting.read_typed(typed.get(setting.name)))
     return filled
 
 
 def field(name: str) -> Field:
     """Return the field of a name."""
-    return next(row for row in FIELDS if row.name == name)
+    return next(setting for setting in FIELDS if setting.name == name)

@@ -13,7 +13,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
 from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
-from seedgrid.core.variations import FREE
+from seedgrid.core.variations import WITHOUT_PARENT
 
 SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # Less keeps more of the picture, more paints more detail
@@ -69,7 +69,7 @@ def _larger(parent: Recipe, scale: int) -> dict[str, Any]:
     if max(width, height) > MAX_SIZE_PX:
         sizes = {"low": MIN_SIZE_PX, "high": MAX_SIZE_PX}
         raise InputError("size_range", field="size", value=f"{width}x{height}", **sizes)
-    return FREE | {"width": width, "height": height, "lock_width": 1}
+    return WITHOUT_PARENT | {"width": width, "height": height, "lock_width": 1}
 
 
 def tiles_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:

@@ -13,7 +13,9 @@ from seedgrid.core.text import write_decimal
 from seedgrid.core.variations import held_share
 
 _SETTINGS: Final = tuple(
-    row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")
+    setting
+    for setting in FIELDS
+    if setting.belongs == "recipe" and setting.name not in ("prompt", "seeds", "mix")
 )
 _LONGEST: Final = 200  # Characters of one setting in a caption
 
@@ -32,10 +34,10 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
-    """Plan a round once more beside it; a first grid becomes a new work."""
-    made = entries[0].lineage
+    """Plan the same recipes again as a round beside the first; a first grid becomes a new work."""
+    lineage = entries[0].lineage
     cells = [(each.recipe, each.lineage.parent_id, each.lineage.change) for each in entries]
-    return _plan(cells, work_id=made.work_id if made.parent_id else new_id())
+    return _plan(cells, work_id=lineage.work_id if lineage.parent_id else new_id())
 
 
 def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ...]:
@@ -65,12 +67,12 @@ def describe_change(before: Recipe, after: Recipe) -> str:
         parts.append(describe_mix(after))
     elif after.seed != before.seed:
         parts.append(f"seed {after.seed}")
-    parts += _steered(before, after)
+    parts += _describe_steering(before, after)
     return ", ".join([*parts, *_settings_changed(before, after, has_other=bool(parts))])
 
 
-def _steered(before: Recipe, after: Recipe) -> list[str]:
-    """Say how many steps are held, as a variation is written, and whether a region changed."""
+def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
+    """Say which share of the steps is held, as a variation is written, and if a region changed."""
     if after.parent is None or (after.parent, after.held_steps) == (
         before.parent,
         before.held_steps,
@@ -81,22 +83,22 @@ def _steered(before: Recipe, after: Recipe) -> list[str]:
 
 
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
-    """Name the settings that differ; one that cannot vary only if nothing else does."""
-    then, now = ask_again(before), ask_again(after)
-    differing = [row for row in _SETTINGS if row.of(then) != row.of(now)]
-    varied = [row for row in differing if row.varies and not row.decides_noise]
+    """Name the settings that differ; those that cannot vary only if nothing else differs."""
+    old, new = ask_again(before), ask_again(after)
+    differing = [setting for setting in _SETTINGS if setting.of(old) != setting.of(new)]
+    varied = [setting for setting in differing if setting.varies and not setting.decides_noise]
     shown = varied or ([] if has_other else differing)
-    return [f"{row.name} {_written(row, then, now)}".strip()[:_LONGEST] for row in shown]
+    return [f"{setting.name} {_written(setting, old, new)}".strip()[:_LONGEST] for setting in shown]
 
 
-def _written(row: Field, then: Request, now: Request) -> str:
+def _written(setting: Field, old: Request, new: Request) -> str:
     """Return a setting as a variation is written: `model a/foxes`, `lora 0.5` for all of them."""
-    text = row.text(now)
-    if row.name == "model":
+    text = setting.text(new)
+    if setting.name == "model":
         name = text.partition("@")[0]
-        return text if row.text(then).startswith(f"{name}@") else name
-    scales = {lora.scale for lora in now.loras} if row.name == "lora" else set()
-    is_same = [lora.id for lora in then.loras] == [lora.id for lora in now.loras]
+        return text if setting.text(old).startswith(f"{name}@") else name
+    scales = {lora.scale for lora in new.loras} if setting.name == "lora" else set()
+    is_same = [lora.id for lora in old.loras] == [lora.id for lora in new.loras]
     return write_decimal(*scales) if is_same and len(scales) == 1 else text
 
 

@@ -18,8 +18,8 @@ from seedgrid.core.recipe import Recipe
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     """Turn a request into a recipe for each seed; raise InputError at the first wrong field."""
     settings: dict[str, Any] = {}
-    for row in FIELDS:
-        settings |= row.checked(request, card)
+    for setting in FIELDS:
+        settings |= setting.checked(request, card)
     if not request.typed_prompt:
         settings |= _painted(settings["prompt"], card)
     if request.portable:

@@ -44,12 +44,12 @@ class Speeds:
     """How long a pixel takes, by model, arithmetic and size. Written by one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[_Key, _Rate] = {}
+        self._rates: dict[_Key, _Rate] = {}
         self._decoding: dict[tuple[_Key, int], float] = {}
         self._loading: dict[str, float] = {}
         self._last: tuple[str, ...] = ()
 
-    def note(
+    def record(
         self,
         recipe: Recipe,
         elapsed_s: float,
@@ -69,13 +69,13 @@ class Speeds:
         key, num_steps = _key(recipe), num_steps_run(recipe)
         num_pixels = recipe.lock_width * recipe.width * recipe.height
         whole = elapsed_s / num_pixels
-        _, each = self._known.get(key, (0.0, whole / num_steps))
+        _, each = self._rates.get(key, (0.0, whole / num_steps))
         step = min(each if step_s is None else step_s / num_pixels, whole / num_steps)
         rate = whole - step * num_steps, step
-        before = self._known.get(key, rate)
-        self._known[key] = (_moved(before[0], rate[0]), _moved(before[1], rate[1]))
+        before = self._rates.get(key, rate)
+        self._rates[key] = (_moved(before[0], rate[0]), _moved(before[1], rate[1]))
 
-    def note_loading(self, recipe: Recipe, elapsed_s: float) -> None:
+    def record_loading(self, recipe: Recipe, elapsed_s: float) -> None:
         """Learn how long it took to load a model, or to load it again with other LoRAs."""
         before = self._loading.get(recipe.model.id, elapsed_s)
         self._loading[recipe.model.id] = _moved(before, elapsed_s)
@@ -94,8 +94,8 @@ class Speeds:
     def known_s(self, recipes: Iterable[Recipe]) -> float | None:
         """Return what `estimate_s` does; None if no recipe of their kind was painted yet."""
         listed = list(recipes)
-        known = self._known.copy()
-        return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
+        rates = self._rates.copy()
+        return self.estimate_s(listed) if all(_key(recipe) in rates for recipe in listed) else None
 
     def decoding_share(self, recipe: Recipe) -> float:
         """Return the share of the last such batch's time after its steps; 0 if unknown."""
@@ -109,15 +109,15 @@ class Speeds:
 
     def _rate(self, recipe: Recipe) -> _Rate:
         """Return the rate of the nearest size of the model, else of any."""
-        known, key = self._known.copy(), _key(recipe)
-        if not known:
+        rates, key = self._rates.copy(), _key(recipe)
+        if not rates:
             return (0.0, _GUESS_S)
 
         def distance(other: _Key) -> tuple[bool, float]:
             ratio = other[2] * other[3] / (key[2] * key[3])
             return other[:2] != key[:2], abs(math.log(ratio))
 
-        return known[min(known, key=distance)]
+        return rates[min(rates, key=distance)]
 
 
 def _moved(before: float, newest: float) -> float:

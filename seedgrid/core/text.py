@@ -21,18 +21,18 @@ from typing import Final
 _LINE_ENDS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
 _CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
 _DIRECTIONS: Final = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_HALVES: Final = tuple(range(0xD800, 0xE000))
+_SURROGATES: Final = tuple(range(0xD800, 0xE000))
 
 
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-_VISIBLE: Final = {code: _escape(code) for code in (*_CONTROLS, *_DIRECTIONS, *_HALVES)}
-_ON_ONE_LINE: Final = _VISIBLE | {ord(character): " " for character in _LINE_ENDS}
-_ON_MANY_LINES: Final = _VISIBLE | {ord("\n"): "\n", ord("\t"): "\t"}
-# JSON escapes controls below the space itself; the ones in its text are its own layout.
-_IN_JSON: Final = {code: f"\\u{code:04x}" for code in _VISIBLE if code >= 0x7F}
+_ESCAPES: Final = {code: _escape(code) for code in (*_CONTROLS, *_DIRECTIONS, *_SURROGATES)}
+_ON_ONE_LINE: Final = _ESCAPES | {ord(character): " " for character in _LINE_ENDS}
+_ON_MANY_LINES: Final = _ESCAPES | {ord("\n"): "\n", ord("\t"): "\t"}
+# JSON escapes controls below the space itself; those in its output are line ends and indentation.
+_IN_JSON: Final = {code: f"\\u{code:04x}" for code in _ESCAPES if code >= 0x7F}
 
 
 def one_line(text: str, *, limit: int | None = None) -> str:
@@ -60,7 +60,7 @@ _RELEASE: Final = re.compile(
     r"[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:(?:a|b|rc)[0-9]{1,3})?(?:\.post[0-9]{1,3})?"
     r"(?:\.dev[0-9]{1,8})?"
 )
-_NO_SEGMENT: Final = frozenset('/\\:*?"<>|')
+_FORBIDDEN: Final = frozenset('/\\:*?"<>|')
 _MAX_SEGMENT: Final = 200
 
 
@@ -84,7 +84,7 @@ def is_folder_name(text: str) -> bool:
         0 < len(text) <= _MAX_SEGMENT
         and text.isprintable()
         and text[0] not in ".-~"
-        and not _NO_SEGMENT & set(text)
+        and not _FORBIDDEN & set(text)
     )
 
 
@@ -94,14 +94,14 @@ def is_model_name(text: str) -> bool:
 
 
 def library_release(version: str) -> str | None:
-    """Return a release as indexes have it, `"2.13.0"`, without a build's suffix; else None."""
+    """Return a release as PyPI has it, `"2.13.0"`, without a build's suffix; else None."""
     public = version.partition("+")[0]
     return public if _RELEASE.fullmatch(public) else None
 
 
-MAX_WORDS: Final = 80  # Characters; no word is cut in two
+MAX_NAME_CHARACTERS: Final = 80  # Of the words in a file name; no word is cut in two
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_NO_WORDS: Final = "seedgrid"
+_FALLBACK_NAME: Final = "seedgrid"
 
 
 def picture_filename(prompt: str, seed: int, change: str = "") -> str:
@@ -112,14 +112,14 @@ def picture_filename(prompt: str, seed: int, change: str = "") -> str:
     words, changed = _plain_words(prompt), _plain_words(change)
     if changed and words[-len(changed) :] == changed:
         words = words[: -len(changed)]
-    end = _joined(changed, MAX_WORDS // 2)
-    start = _joined(words, MAX_WORDS - len(end) - 1)
-    return f"{'-'.join(filter(None, (start, end))) or _NO_WORDS}-seed-{seed}.png"
+    end = _joined(changed, MAX_NAME_CHARACTERS // 2)
+    start = _joined(words, MAX_NAME_CHARACTERS - len(end) - 1)
+    return f"{'-'.join(filter(None, (start, end))) or _FALLBACK_NAME}-seed-{seed}.png"
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
     """Return the names in their order; a repeated one gets a number, `fox-2.png`."""
-    given: dict[str, int] = {}  # and the last number that each got
+    given: dict[str, int] = {}  # Names given so far, with the last number added to each
     for name in names:
         stem, dot, ending = name.rpartition(".")
         other, number = name, given.get(name, 1)
@@ -133,7 +133,7 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 def _plain_words(text: str) -> list[str]:
     """Return the words in small letters and digits of ASCII."""
-    plain = unicodedata.normalize("NFKD", text[: 8 * MAX_WORDS]).lower()
+    plain = unicodedata.normalize("NFKD", text[: 8 * MAX_NAME_CHARACTERS]).lower()
     folded = (char for char in plain if not unicodedata.combining(char))
     return "".join(char if char in _LETTERS else " " for char in folded).split()
 

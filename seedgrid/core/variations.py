@@ -44,7 +44,7 @@ MAX_HOLD: Final = 0.8
 MIN_STEPS: Final = 4  # With fewer steps there is no first part that decides the composition
 
 # The attributes of a recipe that follows no parent
-FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
+WITHOUT_PARENT: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
 _FEATHER_SHARE: Final = 16
 _MAX_BYTES: Final = 128 * 1024  # Of a recipe with its parents: half of what a PNG's texts may take
 
@@ -57,7 +57,7 @@ _NAMED: Final = re.compile(r"([a-z]++)(\s*+[:=]\s*+|\s++)(?=\S)", re.IGNORECASE)
 _PART: Final = re.compile(r"\s*+[,;]\s*+")
 _HOLD: Final = Field("hold", value_type=float, high=MAX_HOLD, varies=NUMBER)
 """A variation's share of steps that are the parent's; a request has no such field."""
-_ROWS: Final = {row.name: row for row in (*FIELDS, _HOLD) if row.varies}
+_VARYING: Final = {setting.name: setting for setting in (*FIELDS, _HOLD) if setting.varies}
 _SHARES: Final = (0.5, 0.75, 1.5, 2)  # Factors for the parent's own value
 _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
@@ -80,13 +80,13 @@ class Variation:
 
 
 def read_variation(text: str) -> Variation:
-    """Read one line; raise `vary_noise`, or as `Field.value` and `check_prompt`."""
+    """Read one line; raise `vary_noise`, or as `Field.read_typed` and `check_prompt`."""
     rest, settings = check_prompt(text, field="vary").strip(), {}
     while (taken := _taken(rest)) is not None:
-        row, value, after = taken
-        if row.decides_noise:
-            raise InputError("vary_noise", field="vary", name=row.name)
-        settings[row.name] = row.value(value)
+        setting, value, after = taken
+        if setting.decides_noise:
+            raise InputError("vary_noise", field="vary", name=setting.name)
+        settings[setting.name] = setting.read_typed(value)
         part = _PART.match(after)
         following = after[part.end() :] if part else after
         rest = following if _taken(following) is not None else after
@@ -106,18 +106,18 @@ def _taken(text: str) -> tuple[Field, str, str] | None:
     """Return the setting that a text begins with: its field, its value, and what follows."""
     named = _NAMED.match(text)
     name = named[1].lower() if named else ""
-    row = _ROWS.get(name) or _ROWS.get(f"{name}s")  # Also in the singular: `step 8`
-    if named is None or row is None or row.varies is None:
+    setting = _VARYING.get(name) or _VARYING.get(f"{name}s")  # Also in the singular: `step 8`
+    if named is None or setting is None or setting.varies is None:
         return None
     has_colon = bool(named[2].strip())
-    if row.widget == "words" and not has_colon:  # "negative space" may be words of a prompt.
+    if setting.widget == "words" and not has_colon:  # "negative space" may be words of a prompt.
         return None
-    value = row.varies.match(text, named.end())
+    value = setting.varies.match(text, named.end())
     after = text[value.end() :] if value else ""
     is_whole = value is not None and (not after.strip() or _PART.match(after) is not None)
     if value is not None and is_whole:
-        return row, value[0].strip(), after
-    return (row, text[named.end() :], "") if has_colon else None
+        return setting, value[0].strip(), after
+    return (setting, text[named.end() :], "") if has_colon else None
 
 
 def fours(
@@ -207,22 +207,22 @@ def _checked(parent: Recipe, settings: Mapping[str, Any], card_of: CardOf) -> di
     before = ask_again(parent)
     changes: dict[str, Any] = {}
     for name, value in settings.items():
-        changes |= field(name).filled(value)
+        changes |= field(name).as_attributes(value)
     if "loras" in changes:
         changes["loras"] = rescaled(parent.loras, changes["loras"])
     card = card_of(changes.get("model", before.model))
     request = replace(before, **changes)
-    rows = [row for row in FIELDS if not changes.keys().isdisjoint(row.fills)]
+    to_check = [setting for setting in FIELDS if not changes.keys().isdisjoint(setting.fills)]
     checked: dict[str, Any] = {"loras": request.loras}
     if "model" in changes:
         if card_of(before.model).latent != card.latent:  # The seed would give other noise.
             raise ModelError("vary_model", value=card.ref.id)
         if request.scheduler not in card.schedulers and "scheduler" not in changes:
             request = replace(request, scheduler=card.scheduler)
-        rows = [row for row in FIELDS if row.name not in ("prompt", "typed")]
+        to_check = [setting for setting in FIELDS if setting.name not in ("prompt", "typed")]
         checked["model"] = card.ref
-    for row in rows:
-        checked |= row.checked(request, card)
+    for setting in to_check:
+        checked |= setting.checked(request, card)
     if not changes.keys().isdisjoint(("strength", "num_inference_steps", "model")):
         settings = {"start": parent.start, "strength": parent.strength} | {
             "num_inference_steps": parent.num_inference_steps,
@@ -248,7 +248,7 @@ def steer(
     held_steps = _held_steps(after, hold) if hold else 0
     if held_steps or region:
         follows_same = not (region or before.mask) and before.held_steps >= held_steps
-        changes = FREE | {"parent": before.parent if follows_same else before}
+        changes = WITHOUT_PARENT | {"parent": before.parent if follows_same else before}
         changes["held_steps"] = held_steps
         if region:
             changes |= {"mask": region.mask, "feather": region.feather}

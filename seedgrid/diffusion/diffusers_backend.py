@@ -17,7 +17,7 @@ import torch
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.variations import FREE
+from seedgrid.core.variations import WITHOUT_PARENT
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, PreviewMaker, Unwatched, Watch
 from seedgrid.diffusion.caches import LoadedModel, PairDecoder, PipelineCache, SizedCache, TextCache
 from seedgrid.diffusion.environment import computing, current_passport
@@ -81,7 +81,7 @@ class DiffusersBackend:
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Test the lock for recipes like this one; the report is kept in the cache folder."""
-        recipe = recipe.model_copy(update=FREE)  # Without a parent, which has a batch of its own
+        recipe = recipe.model_copy(update=WITHOUT_PARENT)  # It has a batch of its own
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:

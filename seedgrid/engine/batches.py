@@ -16,32 +16,32 @@ from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
 from seedgrid.core.recipe import Passport, Recipe, in_batches
 from seedgrid.diffusion.backend import Offload, Placement
 from seedgrid.engine.run import Run
-from seedgrid.engine.saver import Known, Painted, known_of
+from seedgrid.engine.saver import LivePictures, Reusable, find_reusable
 
 _MAX_LOSSES: Final = 3  # After so many workers were lost while they painted a batch, the run fails
 _MAX_PASSPORTS: Final = 256
 _OFFLOADS: Final = get_args(Offload)  # Each needs less memory of the device than the one before
 _IN_PASSPORTS: Final = {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
-LIVE: Final = "live"  # The kind of turn of live runs, which come behind all others
+LIVE: Final = "live"  # Begins the `turn_key` of live runs, which come behind all others
 
 Cells = tuple[int, ...]
 
 
-class KnownPassports:
-    """The passports under which recipes were painted here last: the library is asked by them."""
+class LastPassports:
+    """The passports under which recipes were last painted here; the library is searched by them."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Placement], Passport] = {}
+        self._passports: dict[tuple[str, Placement], Passport] = {}
 
     def get(self, recipe: Recipe, placement: Placement) -> Passport | None:
         """Return the passport of recipes like this one; None if none was painted yet."""
-        return self._known.get(_passport_key(recipe, placement))
+        return self._passports.get(_passport_key(recipe, placement))
 
-    def note(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
-        """Remember a passport."""
-        if len(self._known) >= _MAX_PASSPORTS:
-            self._known.clear()
-        self._known[_passport_key(recipe, placement)] = passport
+    def put(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
+        """Store the passport of recipes like this one."""
+        if len(self._passports) >= _MAX_PASSPORTS:
+            self._passports.clear()
+        self._passports[_passport_key(recipe, placement)] = passport
 
 
 def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
@@ -52,15 +52,15 @@ def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]
 class Batches:
     """The batches of a run that are still to be painted."""
 
-    def __init__(self, run: Run, passports: KnownPassports, painted: Painted) -> None:
+    def __init__(self, run: Run, passports: LastPassports, live_pictures: LivePictures) -> None:
         self.run = run
-        self.turn = LIVE if run.is_live else "run", run.owner  # Runs of one turn keep their order
-        self.known = self._find_known(passports, painted)  # What needs no painting
-        known_cells = {cell for known in self.known for cell in known.cells}
-        self.unknown = tuple(cell for cell in range(len(run.jobs)) if cell not in known_cells)
-        batches = in_batches(self.unknown, lambda cell: run.jobs[cell].recipe)
+        self.turn_key = LIVE if run.is_live else "run", run.owner  # Runs of one key keep order
+        self.reusable = self._find_reusable(passports, live_pictures)
+        reused = {cell for each in self.reusable for cell in each.cells}
+        self.cells_to_paint = tuple(cell for cell in range(len(run.jobs)) if cell not in reused)
+        batches = in_batches(self.cells_to_paint, lambda cell: run.jobs[cell].recipe)
         self._ready: deque[Cells] = deque(map(tuple, batches))
-        self.misfits: frozenset[str] = frozenset()  # Painters whose passport differs from the first
+        self.excluded_painters: frozenset[str] = frozenset()  # Their passport is not the first's
         self._passports: dict[tuple[str, Placement], str] = {}
         self._losses: Counter[Cells] = Counter()
         self._error: SeedGridError | None = None
@@ -70,7 +70,7 @@ class Batches:
         self._start_s: float | None = None
 
     @property
-    def is_painted(self) -> bool:
+    def is_being_painted(self) -> bool:
         """Whether a batch of it is being painted."""
         return self._num_painting > 0
 
@@ -79,24 +79,24 @@ class Batches:
         """Whether there are batches that no painter has taken."""
         return bool(self._ready)
 
-    def enter(self) -> bool:
+    def add_painter(self) -> bool:
         """Count one more painter; False if the run has ended."""
         with self._lock:
             self._start_s = self._start_s or time.monotonic()
             self._num_painting += not self._has_ended
             return not self._has_ended
 
-    def leave(self) -> None:
+    def remove_painter(self) -> None:
         """Count one painter less."""
         with self._lock:
             self._num_painting -= 1
 
-    def take(self) -> Cells:
+    def take_batch(self) -> Cells:
         """Remove and return the next batch; empty when there is none."""
         with self._lock:
             return self._ready.popleft() if self._ready else ()
 
-    def may_end(self) -> bool:
+    def claim_end(self) -> bool:
         """Return True once: when no batch is left and none is being painted."""
         with self._lock:
             if self._has_ended or self._num_painting or self._ready:
@@ -104,7 +104,7 @@ class Batches:
             self._has_ended = True
             return True
 
-    def abandon(self) -> None:
+    def drop_remaining(self) -> None:
         """Drop the batches that are left."""
         with self._lock:
             self._ready.clear()
@@ -115,36 +115,36 @@ class Batches:
             self._error = self._error or as_ours(error)
             self._ready.clear()
 
-    def watch(self, saved: Future[None]) -> None:
+    def fail_if_unsaved(self, saved: Future[None]) -> None:
         """Let the run fail if this saving fails."""
 
-        def note(done: Future[None]) -> None:
+        def check(done: Future[None]) -> None:
             if not done.cancelled() and (error := done.exception()) is not None:
                 self.fail(error)
 
-        saved.add_done_callback(note)
+        saved.add_done_callback(check)
 
-    def is_equal(self, cells: Cells, passport: Passport) -> bool:
+    def has_same_passport(self, cells: Cells, passport: Passport) -> bool:
         """Tell whether a passport equals that of the first batch with these settings."""
         key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
         return self._passports.setdefault(key, passport.digest) == passport.digest
 
-    def give_back(self, cells: Cells, *, misfit: str = "") -> None:
-        """Take a batch back; `misfit` names a painter that must not get it again."""
+    def requeue(self, cells: Cells, *, excluded: str = "") -> None:
+        """Take a batch back; the painter named `excluded` gets no more of this run."""
         with self._lock:
-            self.misfits |= {misfit} - {""}
+            self.excluded_painters |= {excluded} - {""}
             if self._error is None and not self.run.cancelled:
                 self._ready.appendleft(cells)
 
-    def try_again(self, cells: Cells, error: SeedGridError) -> None:
+    def retry_or_fail(self, cells: Cells, error: SeedGridError) -> None:
         """Take a batch back after a lost worker or full memory; fail after other errors."""
         if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
             self._losses[cells] += 1
-            self.give_back(cells)
+            self.requeue(cells)
         elif not self._take_less_memory(cells, error):
             self.fail(error)
 
-    def end(self) -> None:
+    def announce_end(self) -> None:
         """Announce how the run ended; all its pictures are saved by now."""
         missed = self.run.missed
         is_complete = len(self.run.finished) + len(missed) >= len(self.run.jobs)
@@ -165,18 +165,18 @@ class Batches:
         if smaller is None:
             return False
         self.run.placement, notice = smaller
-        self.give_back(cells)
+        self.requeue(cells)
         self.run.announce(Eased(notice=notice))
         return True
 
-    def _find_known(self, passports: KnownPassports, painted: Painted) -> list[Known]:
+    def _find_reusable(self, passports: LastPassports, live: LivePictures) -> list[Reusable]:
         cells_of: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
             if passport is not None:
                 cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
         pairs = cells_of.values()
-        return [known_of(self.run, cells, passport, painted) for passport, cells in pairs]
+        return [find_reusable(self.run, cells, passport, live) for passport, cells in pairs]
 
 
 def _smaller(now: Placement, device: str) -> tuple[Placement, Notice] | None:

@@ -18,7 +18,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
 from seedgrid.engine.batches import Batches
 from seedgrid.engine.queue import UNBOUNDED, Bounds, Load, Task, Work, admit
-from seedgrid.engine.run import Asker, Run, Store
+from seedgrid.engine.run import Asker, LibraryProtocol, Run
 from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Engine:
     def __init__(
         self,
         backend: Backend | ManyPainters,
-        library: Store | None = None,
+        library: LibraryProtocol | None = None,
         *,
         placement: Placement | None = None,
         runs_per_owner: int = 2,
@@ -98,7 +98,7 @@ class Engine:
         address: str = "",
         fresh: bool = False,
         live: bool = False,
-        library: Store | None = None,
+        library: LibraryProtocol | None = None,
         placement: Placement | None = None,
         expected: Sequence[str] = (),
         notices: Sequence[Notice] = (),
@@ -139,25 +139,25 @@ class Engine:
             is_live=live,
             on_cancel=self._on_cancel,
         )
-        batches = Batches(run, self._shared.passports, self._shared.painted)
+        batches = Batches(run, self._shared.passports, self._shared.live_pictures)
         with self._lock:
             self._check_open()
             self._replace_live(run)
-            unknown = [run.jobs[cell].recipe for cell in batches.unknown]
-            self._admit(run.asker, unknown, needs_painter=bool(unknown), is_live=live)
+            to_paint = [run.jobs[cell].recipe for cell in batches.cells_to_paint]
+            self._admit(run.asker, to_paint, needs_painter=bool(to_paint), is_live=live)
             self._forget_old_runs()
             self._runs[run.id] = batches
-            for known in batches.known:
-                self._shared.keep(batches, known)
-            if unknown:
+            for reusable in batches.reusable:
+                self._shared.save_reusable(batches, reusable)
+            if to_paint:
                 self._shared.queue.put(batches)
             else:
-                self._shared.settle(batches)
+                self._shared.queue_or_end(batches)
         return run
 
     def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
         """Return a picture of an owner's live runs, (height, width, 3) uint8, if it is kept."""
-        return self._shared.painted.find(owner, recipe_id)
+        return self._shared.live_pictures.get(owner, recipe_id)
 
     def is_busy_for_others(self, owner: str) -> bool:
         """Tell whether an owner's live runs should wait, because others have work."""
@@ -165,7 +165,7 @@ class Engine:
             others = [each for each in self._active_runs() if each.run.owner != owner]
             has_task = any(each.asker.owner != owner for each in self._active_tasks())
         live_s = sum(self._left_s(each) for each in others if each.run.is_live)
-        has_ordinary = any(each.unknown and not each.run.is_live for each in others)
+        has_ordinary = any(each.cells_to_paint and not each.run.is_live for each in others)
         return live_s > _LIVE_S or has_task or has_ordinary
 
     def run(self, run_id: str) -> Run | None:
@@ -210,7 +210,7 @@ class Engine:
 
         def load(backend: Backend) -> None:
             passport = backend.prepare(recipe, self.placement)
-            self._shared.passports.note(recipe, self.placement, passport)
+            self._shared.passports.put(recipe, self.placement, passport)
 
         self.submit_task(load).add_done_callback(self._note_warmth)
 
@@ -227,7 +227,7 @@ class Engine:
         """How many workers of a cluster paint; 0 without a cluster."""
         if not isinstance(self._backend, ManyPainters):
             return 0
-        return sum(not worker.gone.is_set() for worker in tuple(self._workers.values()))
+        return sum(not worker.ended.is_set() for worker in tuple(self._workers.values()))
 
     def begin_to_close(self) -> None:
         """Stop all runs and refuse new ones; returns at once."""
@@ -241,7 +241,7 @@ class Engine:
         self.begin_to_close()
         end_s = time.monotonic() + self._shared.patience.close_s
         for worker in tuple(self._workers.values()):
-            worker.gone.wait(max(0.0, end_s - time.monotonic()))
+            worker.ended.wait(max(0.0, end_s - time.monotonic()))
         self._shared.saver.flush(_SAVING_S)
         self._shared.saver.close()
         for batches in tuple(self._runs.values()):
@@ -263,7 +263,7 @@ class Engine:
         """Give no more work to a painter that left the cluster."""
         worker = self._workers.pop(name, None)
         if worker is not None:
-            worker.is_over = True
+            worker.should_end = True
 
     def _lose(self) -> None:
         """Fail all runs and tasks: the only painter hung or died."""
@@ -285,8 +285,8 @@ class Engine:
     def _on_cancel(self, run: Run) -> None:
         batches = self._runs.get(run.id)
         if batches is not None and self._shared.queue.remove(batches):
-            batches.abandon()
-            self._shared.settle(batches)
+            batches.drop_remaining()
+            self._shared.queue_or_end(batches)
 
     def _note_warmth(self, loaded: Future[None]) -> None:
         if loaded.cancelled():
@@ -312,7 +312,7 @@ class Engine:
         active = [
             (each.run.asker, self._left_s(each))
             for each in self._active_runs()
-            if bool(each.unknown) == needs_painter
+            if bool(each.cells_to_paint) == needs_painter
             and (is_live or not (each.run.is_live and each.run.asker == asker))
         ]
         if needs_painter:
@@ -330,7 +330,7 @@ class Engine:
         recipes = {job.recipe for job in run.jobs}
         for batches in self._active_runs():
             other = batches.run
-            is_waiting = bool(batches.unknown) and not batches.is_painted
+            is_waiting = bool(batches.cells_to_paint) and not batches.is_being_painted
             has_others = {job.recipe for job in other.jobs} != recipes
             is_replaced = is_waiting if run.is_live else has_others
             if other.is_live and other.owner == run.owner and is_replaced:
@@ -343,7 +343,8 @@ class Engine:
         return [task for task in self._tasks if task.is_active]
 
     def _left_s(self, work: Work) -> float:
-        return self.speeds.estimate_s(work.recipes if isinstance(work, Task) else work.run.left)
+        recipes = work.recipes if isinstance(work, Task) else work.run.unsaved_recipes
+        return self.speeds.estimate_s(recipes)
 
     def _forget_old_runs(self) -> None:
         ended = [batches.run for batches in self._runs.values() if batches.run.has_ended]

@@ -48,8 +48,8 @@ class Task:
     context: Context = field(default_factory=copy_context)  # The caller's context variables
 
     @property
-    def turn(self) -> tuple[str, str]:
-        """Those with the same turn are done in their order."""
+    def turn_key(self) -> tuple[str, str]:
+        """Work with equal keys is done in its order."""
         return "task", self.asker.owner
 
     @property
@@ -95,23 +95,23 @@ class FairQueue:
         with self._changed:
             if self.is_closed:
                 return False
-            turn = self._turns.setdefault(work.turn, deque())
+            turn = self._turns.setdefault(work.turn_key, deque())
             if work not in turn:
                 turn.insert(0 if is_begun else len(turn), work)
                 self._announce_positions()
                 self._changed.notify()
             if is_begun:
-                self._turns.move_to_end(work.turn)
+                self._turns.move_to_end(work.turn_key)
             return True
 
-    def take(self, fits: Callable[[Work], bool], is_over: Callable[[], bool]) -> Work | None:
+    def take(self, fits: Callable[[Work], bool], should_end: Callable[[], bool]) -> Work | None:
         """Wait for the next work that fits and remove it; None if the queue is closed."""
         with self._changed:
-            while not (self.is_closed or is_over()):
-                turns = sorted(self._turns.values(), key=lambda works: works[0].turn[0] == LIVE)
+            while not (self.is_closed or should_end()):
+                turns = sorted(self._turns.values(), key=lambda works: works[0].turn_key[0] == LIVE)
                 work = next((each for works in turns for each in works if fits(each)), None)
                 if work is not None:
-                    self._turns.move_to_end(work.turn)
+                    self._turns.move_to_end(work.turn_key)
                     self._drop(work)
                     return work
                 self._changed.wait(_CHECK_S)
@@ -120,7 +120,7 @@ class FairQueue:
     def remove(self, work: Work) -> bool:
         """Remove work; False if it does not wait here."""
         with self._changed:
-            is_waiting = work in self._turns.get(work.turn, ())
+            is_waiting = work in self._turns.get(work.turn_key, ())
             if is_waiting:
                 self._drop(work)
             return is_waiting
@@ -133,10 +133,10 @@ class FairQueue:
             self._changed.notify_all()
 
     def _drop(self, work: Work) -> None:
-        waiting = self._turns[work.turn]
+        waiting = self._turns[work.turn_key]
         waiting.remove(work)
         if not waiting:
-            del self._turns[work.turn]
+            del self._turns[work.turn_key]
         if isinstance(work, Batches):
             self._positions.pop(work.run.id, None)
         self._announce_positions()
@@ -145,9 +145,9 @@ class FairQueue:
         """Announce positions; runs that are being painted count last and have none."""
         rounds = zip_longest(*self._turns.values())
         runs = [work for each in rounds for work in each if isinstance(work, Batches)]
-        runs.sort(key=lambda batches: (batches.is_painted, batches.run.is_live))
+        runs.sort(key=lambda batches: (batches.is_being_painted, batches.run.is_live))
         for position, batches in enumerate(runs):
-            if not batches.is_painted and self._positions.get(batches.run.id) != position:
+            if not batches.is_being_painted and self._positions.get(batches.run.id) != position:
                 self._positions[batches.run.id] = position
                 batches.run.announce(Queued(position=position))
 

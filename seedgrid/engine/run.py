@@ -33,7 +33,7 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 
-_HEAR_S: Final = 0.5  # How long a signal may stay unheard
+_RECHECK_S: Final = 0.5  # An unlimited wait looks again so often: it may not hear Ctrl+C
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
@@ -55,7 +55,7 @@ class Asker:
     address: str = ""  # As the server saw it; empty for one's own machine
 
 
-class Store(Protocol):
+class LibraryProtocol(Protocol):
     """What the engine needs of a library; called from several threads. See `library.Library`."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
@@ -67,7 +67,7 @@ class Store(Protocol):
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
         """Save the same pixels at other places of the lineage, all or none."""
 
-    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
+    def find_painted(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
         """Return pictures of these recipes that were computed under this passport, by recipe id."""
 
 
@@ -83,7 +83,7 @@ class Run:
         jobs: Sequence[Job],
         *,
         asker: Asker,
-        library: Store,
+        library: LibraryProtocol,
         placement: Placement,
         fresh: bool,
         expected: Sequence[str] = (),
@@ -115,12 +115,12 @@ class Run:
 
     @property
     def lineage(self) -> Lineage:
-        """That of the first job; those of its round have the same work, round and parent."""
+        """The lineage of the first job; all jobs of a round have the same work and round."""
         return self.jobs[0].lineage
 
     @property
     def round_cells(self) -> tuple[int, ...]:
-        """The cells of its first job's round: all cells, unless a whole work is brought back."""
+        """The cells of its first job's round: all cells, unless it repaints a whole work."""
         round_id = self.lineage.round_id
         return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
@@ -141,7 +141,7 @@ class Run:
         return not (self.has_ended or self.cancelled)
 
     @property
-    def left(self) -> tuple[Recipe, ...]:
+    def unsaved_recipes(self) -> tuple[Recipe, ...]:
         """The recipes of the pictures that are not saved yet."""
         finished = self.finished
         return tuple(job.recipe for cell, job in enumerate(self.jobs) if cell not in finished)
@@ -166,7 +166,7 @@ class Run:
         return sum(isinstance(event, Finished) and event.remembered for event in events)
 
     @property
-    def end(self) -> Event | None:
+    def last_event(self) -> Event | None:
         """The last event, when the run has ended."""
         with self._changed:
             return self._log[-1][1] if self.has_ended else None
@@ -204,8 +204,8 @@ class Run:
     ) -> tuple[tuple[Event, ...], int]:
         """Return what happened since a number, 0 at first, and the number for the next call.
 
-        It waits up to `timeout_s` for the first event, without limit for None; after that, or the
-        end of the run, there are no events.
+        It waits for the first event; there is none after `timeout_s` seconds (None: no limit), or
+        when the run has ended.
         """
         with self._changed:
             self._wait(lambda: self._next_number > since or self.has_ended, timeout_s)
@@ -217,33 +217,33 @@ class Run:
         with self._changed:
             if not self._wait(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
-        if isinstance(self.end, Failed):
-            raise self.end.error
-        if isinstance(self.end, Cancelled):
+        if isinstance(self.last_event, Failed):
+            raise self.last_event.error
+        if isinstance(self.last_event, Cancelled):
             raise RunCancelled("run_cancelled")
         return tuple(entry for _, entry in sorted(self.finished.items()))
 
     def _wait(self, is_so: Callable[[], bool], timeout_s: float | None) -> bool:
-        """Wait for a condition; in a wait without an end Python can miss a signal."""
+        """Wait for a condition; Python may not hear Ctrl+C or SIGTERM in a wait without a limit."""
         while timeout_s is None:
-            if self._changed.wait_for(is_so, _HEAR_S):
+            if self._changed.wait_for(is_so, _RECHECK_S):
                 return True
         return self._changed.wait_for(is_so, timeout_s)
 
-    def given(self) -> tuple[Entry, ...]:
+    def pictures_or_raise(self) -> tuple[Entry, ...]:
         """Return an ended run's pictures; raise as `result` if there is none or it was stopped."""
         finished = self.finished
         if not finished or len(finished) + len(self.missed) < len(self.jobs):
             return self.result()
         return tuple(entry for _, entry in sorted(finished.items()))
 
-    def when_changed(self, listener: Callable[[], None]) -> None:
+    def add_listener(self, listener: Callable[[], None]) -> None:
         """Call a listener now and after each event, on the announcing thread; it must not block."""
         with self._changed:
             self._listeners.append(listener)
         listener()
 
-    def no_longer(self, listener: Callable[[], None]) -> None:
+    def remove_listener(self, listener: Callable[[], None]) -> None:
         """Stop calling a listener."""
         with self._changed, contextlib.suppress(ValueError):
             self._listeners.remove(listener)

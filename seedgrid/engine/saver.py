@@ -26,7 +26,7 @@ _COPIED_TOGETHER: Final = 4  # Pictures of the library that are saved again and 
 _Call = tuple[Future[None], Callable[[], object]]
 
 
-class Painted:
+class LivePictures:
     """Pictures of live runs, which save nothing; the least recently used go first. Thread-safe."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
@@ -36,7 +36,7 @@ class Painted:
         self._pictures: OrderedDict[tuple[str, str], tuple[Pixels, str, str]] = OrderedDict()
         self._lock = Lock()
 
-    def note(
+    def put(
         self, owner: str, recipe: Recipe, passport: Passport, pixels: Pixels, decoder: str = ""
     ) -> None:
         """Keep a picture, shape (height, width, 3), uint8; `decoder` is `Placement.decoder`."""
@@ -49,7 +49,7 @@ class Painted:
                 _, (oldest, *_) = self._pictures.popitem(last=False)
                 self._num_bytes -= oldest.nbytes
 
-    def find(
+    def get(
         self, owner: str, recipe_id: str, passport_digest: str = "", decoder: str | None = None
     ) -> Pixels | None:
         """Return an owner's picture of a recipe, shape (height, width, 3), uint8, if it is kept.
@@ -68,31 +68,33 @@ class Painted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class Reusable:
     """Pictures of a run that need no painting, by cell, all painted under one passport."""
 
     passport: Passport
-    entries: Mapping[int, Entry]  # The run's library has them
-    painted: Mapping[int, Pixels]  # Live runs of the same owner painted them
+    from_library: Mapping[int, Entry]
+    from_live: Mapping[int, Pixels]  # Live runs of the same owner painted them
 
     @property
     def cells(self) -> set[int]:
         """The cells of both."""
-        return {*self.entries, *self.painted}
+        return {*self.from_library, *self.from_live}
 
 
-def known_of(run: Run, cells: Iterable[int], passport: Passport, painted: Painted) -> Known:
+def find_reusable(
+    run: Run, cells: Iterable[int], passport: Passport, live_pictures: LivePictures
+) -> Reusable:
     """Look for pictures of a run in its library and among those painted live for its owner."""
     ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
-    saved = run.library.remembered(tuple(ids.values()), passport.digest) if ids else {}
+    saved = run.library.find_painted(tuple(ids.values()), passport.digest) if ids else {}
     entries = {cell: saved[recipe_id] for cell, recipe_id in ids.items() if recipe_id in saved}
     pixels = {
-        cell: painted.find(run.owner, recipe_id, passport.digest, run.placement.decoder)
+        cell: live_pictures.get(run.owner, recipe_id, passport.digest, run.placement.decoder)
         for cell, recipe_id in ids.items()
         if cell not in entries
     }
     live = {cell: each for cell, each in pixels.items() if each is not None}
-    return Known(passport=passport, entries=entries, painted=live)
+    return Reusable(passport=passport, from_library=entries, from_live=live)
 
 
 class Saver:
@@ -104,8 +106,8 @@ class Saver:
         self._is_closed = False
         Thread(target=self._work, name="seedgrid-saver", daemon=True).start()
 
-    def submit(self, function: Callable[[], object]) -> Future[None]:
-        """Call a function after everything that was submitted before."""
+    def enqueue(self, function: Callable[[], object]) -> Future[None]:
+        """Call a function after all that was enqueued before."""
         done: Future[None] = Future()
         with self._lock:
             if self._is_closed:
@@ -127,26 +129,26 @@ class Saver:
             )
             for cell, pixels in painted
         }
-        return self.submit(partial(_save, run, pictures))
+        return self.enqueue(partial(_save, run, pictures))
 
-    def keep(self, run: Run, known: Known) -> tuple[Future[None], ...]:
+    def save_reusable(self, run: Run, reusable: Reusable) -> tuple[Future[None], ...]:
         """Save and announce what needs no painting; live pictures as if they were painted now."""
-        cells = list(known.entries.items())
-        kept = [
-            self.submit(partial(_save_again, run, cells[at : at + _COPIED_TOGETHER]))
+        cells = list(reusable.from_library.items())
+        saved = [
+            self.enqueue(partial(_save_copies, run, cells[at : at + _COPIED_TOGETHER]))
             for at in range(0, len(cells), _COPIED_TOGETHER)
         ]
-        if known.painted:
-            kept.append(self.save(run, list(known.painted.items()), known.passport))
-        return tuple(kept)
+        if reusable.from_live:
+            saved.append(self.save(run, list(reusable.from_live.items()), reusable.passport))
+        return tuple(saved)
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until what was submitted is done, at most so long."""
+        """Wait until what was enqueued is done, at most `timeout_s` seconds."""
         with contextlib.suppress(TimeoutError, CancelledError):
-            self.submit(lambda: None).result(timeout_s)
+            self.enqueue(lambda: None).result(timeout_s)
 
     def close(self) -> None:
-        """Accept nothing more; the thread ends when it has done what was submitted."""
+        """Accept nothing more; the thread ends when it has done what was enqueued."""
         with self._lock:
             self._is_closed = True
             self._calls.put(None)
@@ -166,7 +168,7 @@ def _save(run: Run, pictures: dict[int, Picture]) -> None:
     """Save pictures by cell and announce that all are safe; those of a live run are not saved."""
     try:
         if run.is_live:
-            entries = tuple(map(_unsaved, pictures.values()))
+            entries = tuple(map(_entry_without_file, pictures.values()))
         else:
             entries = run.library.add_together(list(pictures.values())) if pictures else ()
     except LibraryError as error:
@@ -178,7 +180,7 @@ def _save(run: Run, pictures: dict[int, Picture]) -> None:
         run.announce(*(Finished(cell=cell, entry=entry) for cell, entry in pairs))
 
 
-def _unsaved(picture: Picture) -> Entry:
+def _entry_without_file(picture: Picture) -> Entry:
     """Return what a picture would be in a library; there is no file."""
     return Entry(
         path=Path(),
@@ -202,9 +204,9 @@ def _save_each(run: Run, pictures: dict[int, Picture]) -> None:
         raise refused
 
 
-def _save_again(run: Run, known: Sequence[tuple[int, Entry]]) -> None:
-    """Announce pictures of the library; those of an ordinary run get new places first."""
-    cells, entries = zip(*known, strict=True)
+def _save_copies(run: Run, found: Sequence[tuple[int, Entry]]) -> None:
+    """Announce pictures of the library; for an ordinary run copies with its lineage are added."""
+    cells, entries = zip(*found, strict=True)
     if not run.is_live:
         lineages = (run.jobs[cell].lineage for cell in cells)
         entries = run.library.add_again(*zip(entries, lineages, strict=True))

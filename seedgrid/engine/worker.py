@@ -21,14 +21,14 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
-from seedgrid.engine.batches import Batches, Cells, KnownPassports
+from seedgrid.engine.batches import Batches, Cells, LastPassports
 from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
-from seedgrid.engine.saver import Known, Painted, Saver, known_of
+from seedgrid.engine.saver import LivePictures, Reusable, Saver, find_reusable
 
 logger = logging.getLogger(__name__)
 
-_LONG: Final = 10  # A task may be silent for so many times its estimated time
+_ESTIMATES: Final = 10  # A task may be silent for so many times its estimated time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +49,21 @@ class Shared:
     queue: FairQueue = field(default_factory=FairQueue)
     saver: Saver = field(default_factory=Saver)
     speeds: Speeds = field(default_factory=Speeds)
-    passports: KnownPassports = field(default_factory=KnownPassports)
-    painted: Painted = field(default_factory=Painted)
+    passports: LastPassports = field(default_factory=LastPassports)
+    live_pictures: LivePictures = field(default_factory=LivePictures)
 
-    def keep(self, batches: Batches, known: Known) -> None:
+    def save_reusable(self, batches: Batches, reusable: Reusable) -> None:
         """Save what needs no painting."""
-        for saved in self.saver.keep(batches.run, known):
-            batches.watch(saved)
+        for saved in self.saver.save_reusable(batches.run, reusable):
+            batches.fail_if_unsaved(saved)
 
-    def settle(self, batches: Batches) -> None:
+    def queue_or_end(self, batches: Batches) -> None:
         """Queue a run that has more batches; end one that has none, after its last saving."""
         if batches.has_more and not self.queue.put(batches, is_begun=True):
-            batches.abandon()  # The queue is closed.
-        if batches.may_end():
+            batches.drop_remaining()  # The queue is closed.
+        if batches.claim_end():
             self.queue.remove(batches)
-            self.saver.submit(batches.end)
+            self.saver.enqueue(batches.announce_end)
 
 
 class Worker:
@@ -76,8 +76,8 @@ class Worker:
         self, backend: Backend, shared: Shared, on_lost: Callable[[], object], name: str = "worker"
     ) -> None:
         self.name = name
-        self.gone = threading.Event()  # Set when the thread has ended
-        self.is_over = False  # To be set to end the thread after its current work
+        self.ended = threading.Event()  # Set when the thread has ended
+        self.should_end = False  # To be set to end the thread after its current work
         self._work: Work | None = None
         self._backend = backend
         self._shared = shared
@@ -93,10 +93,10 @@ class Worker:
 
     def _run(self) -> None:
         def fits(work: Work) -> bool:
-            return isinstance(work, Task) or self.name not in work.misfits
+            return isinstance(work, Task) or self.name not in work.excluded_painters
 
         try:
-            while (work := self._shared.queue.take(fits, lambda: self.is_over)) is not None:
+            while (work := self._shared.queue.take(fits, lambda: self.should_end)) is not None:
                 self._work = work
                 self._do(work)
                 self._work = None
@@ -109,12 +109,12 @@ class Worker:
                 self._backend.close()
             except Exception:  # Nobody waits for a backend that cannot be closed.
                 logger.exception("%s could not be closed", self.name)
-            self.gone.set()
+            self.ended.set()
 
     def _watch(self) -> None:
         """Look for heartbeats; checks are counted, so a machine that slept has not hung."""
         silent_s, last = 0.0, (self._work, 0)
-        while not self.gone.wait(self._shared.patience.check_s):
+        while not self.ended.wait(self._shared.patience.check_s):
             now = (self._work, self._num_heartbeats)
             is_silent = now == last and self._work is not None
             silent_s = silent_s + self._shared.patience.check_s if is_silent else 0.0
@@ -127,7 +127,7 @@ class Worker:
     def _patience_s(self, work: Work | None) -> float:
         patience, estimate_s = self._shared.patience, self._estimate_s
         if isinstance(work, Task):
-            return patience.silence_s + _LONG * self._shared.speeds.estimate_s(work.recipes)
+            return patience.silence_s + _ESTIMATES * self._shared.speeds.estimate_s(work.recipes)
         if work is not None and work.run.cancelled and estimate_s is not None:
             return min(patience.silence_s, patience.stop_s + estimate_s)
         return patience.silence_s
@@ -135,18 +135,18 @@ class Worker:
     def _do(self, work: Work) -> None:
         if isinstance(work, Task):
             work.run(self._backend)
-        elif work.enter():
+        elif work.add_painter():
             try:
                 work.run.context.copy().run(self._paint_next, work)
             except BaseException as error:  # The run's watchers wait for its end.
                 logger.exception("a run failed unexpectedly")
                 work.fail(error)
             finally:
-                work.leave()
-                self._shared.settle(work)
+                work.remove_painter()
+                self._shared.queue_or_end(work)
 
     def _paint_next(self, batches: Batches) -> None:
-        cells = batches.take()
+        cells = batches.take_batch()
         if batches.has_more:
             self._shared.queue.put(batches, is_begun=True)
         if not cells:
@@ -154,31 +154,31 @@ class Worker:
         try:
             self._paint(batches, cells)
         except RunCancelled:
-            batches.abandon()
+            batches.drop_remaining()
         except SeedGridError as error:
-            self.is_over = error.code == "worker_lost"
-            batches.try_again(cells, error)
+            self.should_end = error.code == "worker_lost"
+            batches.retry_or_fail(cells, error)
 
     def _paint(self, batches: Batches, cells: Cells) -> None:
         run, shared = batches.run, self._shared
         passport = self._prepare(run, cells)
-        if not batches.is_equal(cells, passport):
-            batches.give_back(cells, misfit=self.name)
+        if not batches.has_same_passport(cells, passport):
+            batches.requeue(cells, excluded=self.name)
             return
-        known = known_of(run, cells, passport, shared.painted)
-        shared.keep(batches, known)
-        cells = tuple(cell for cell in cells if cell not in known.cells)
+        reusable = find_reusable(run, cells, passport, shared.live_pictures)
+        shared.save_reusable(batches, reusable)
+        cells = tuple(cell for cell in cells if cell not in reusable.cells)
         if not cells:
             return
         pictures = _pictures_of(run, cells, self._paint_batch(run, cells))
         if run.is_live:  # From now on an ordinary run of these recipes need not paint them.
             for cell, pixels in pictures:
-                decoder = run.placement.decoder
-                shared.painted.note(run.owner, run.jobs[cell].recipe, passport, pixels, decoder)
+                recipe, decoder = run.jobs[cell].recipe, run.placement.decoder
+                shared.live_pictures.put(run.owner, recipe, passport, pixels, decoder)
         if self._saving is not None:
             wait([self._saving])  # Memory holds two batches at most.
         self._saving = shared.saver.save(run, pictures, passport)
-        batches.watch(self._saving)
+        batches.fail_if_unsaved(self._saving)
 
     def _prepare(self, run: Run, cells: Cells) -> Passport:
         """Load what a batch needs, and return the passport of its pictures."""
@@ -195,8 +195,8 @@ class Worker:
         passport = self._backend.prepare(recipe, placement, watch)
         self._beat()
         if not is_ready:
-            self._shared.speeds.note_loading(recipe, time.monotonic() - start_s)
-        self._shared.passports.note(recipe, placement, passport)
+            self._shared.speeds.record_loading(recipe, time.monotonic() - start_s)
+        self._shared.passports.put(recipe, placement, passport)
         return passport
 
     def _paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
@@ -212,7 +212,7 @@ class Worker:
         self._beat()
         if not run.placement.decoder:
             elapsed_s = time.monotonic() - start_s
-            self._shared.speeds.note(recipes[0], elapsed_s, watch.step_s, watch.after_steps_s)
+            self._shared.speeds.record(recipes[0], elapsed_s, watch.step_s, watch.after_steps_s)
         return outcomes
 
 

@@ -13,7 +13,7 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, quantiser_of, requirements, script, starts_of
-from seedgrid.formats.own_texts import described
+from seedgrid.formats.own_texts import work_picture
 from seedgrid.models import registry
 from seedgrid.models.loras import LORAS
 from seedgrid.models.shelf import BUNDLED, UPSCALERS, needs_spandrel
@@ -62,7 +62,7 @@ def write_bundle(
         for name, weights in files.items():
             _copy(bundle, name, weights)
         recipes = [
-            {"picture": name} | described(entry)
+            {"picture": name} | work_picture(entry)
             for entry, name in zip(entries, members, strict=True)
         ]
         passports = {entry.passport.digest: entry.passport for entry in entries}
@@ -173,12 +173,12 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
             ):
                 while piece := file.read(_PIECE_BYTES):
                     target.write(piece)
-                    yield pieces.taken()
-    yield pieces.taken()
+                    yield pieces.drain()
+    yield pieces.drain()
 
 
 class _Pieces(io.RawIOBase):
-    """A file object that keeps what was written since the last `taken`."""
+    """A file object that keeps what was written since the last `drain`."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -191,6 +191,6 @@ class _Pieces(io.RawIOBase):
         self._pieces.append(piece)
         return len(piece)
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)

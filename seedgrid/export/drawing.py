@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw, ImageFont
 from seedgrid.core.errors import InputError
 from seedgrid.storage.files import assets_folder
 
+# Sizes of pictures on a page: the largest that keeps it within `_MAX_PIXELS` and `_MAX_SIDE_PX`
 _CELLS_PX: Final = (256, 192, 128, 96, 64)
-"""Sizes of pictures on a page: the largest with which the page stays below these limits:"""
 _MAX_PIXELS: Final = 24_000_000
 _MAX_SIDE_PX: Final = 60_000
 _CAPTION_FROM_PX: Final = 128  # smaller pictures have no captions
@@ -43,10 +43,10 @@ Font = ImageFont.FreeTypeFont
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One picture with its caption; `open` returns None for a missing picture."""
+    """One picture with its caption."""
 
-    # Returns the picture when it is drawn; None for a missing one, drawn as a frame
-    open: Callable[[], Image.Image | None]
+    # Returns the picture when it is drawn; None for a missing one, of which a frame is drawn
+    load: Callable[[], Image.Image | None]
     caption: str
     missing: str = ""  # added to the caption of a missing picture
     chosen: bool = False  # whether it was refined, and has a coloured frame
@@ -103,7 +103,7 @@ def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: i
     """Draw a picture in the middle of its square, its frame and its caption."""
     (left, top), pencil = place, ImageDraw.Draw(page)
     frame = (left, top, left + cell_px - 1, top + cell_px - 1)
-    picture, caption = cell.open(), cell.caption
+    picture, caption = cell.load(), cell.caption
     if picture is None:
         pencil.rectangle(frame, outline=_FAINT)
         caption = f"{caption} {cell.missing}"
@@ -120,14 +120,14 @@ def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: i
 
 
 def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
-    """Break a text into lines that fit, ended by an ellipsis; without spaces between letters."""
+    """Break a text into lines, cut with an ellipsis; one without spaces is broken anywhere."""
     font = font_for(text, size_px)
     lines: list[str] = []
     rest = " ".join(text.split())
     while rest and len(lines) < num_lines:
-        count = _fitting(rest, font, width_px)
+        count = _num_fitting(rest, font, width_px)
         if count < len(rest) and len(lines) == num_lines - 1:
-            short = rest[: _fitting(rest, font, width_px - int(font.getlength("…")))]
+            short = rest[: _num_fitting(rest, font, width_px - int(font.getlength("…")))]
             return [*lines, short.rstrip() + "…"]
         space = rest.rfind(" ", 0, count + 1)
         if count < len(rest) and space > 0:
@@ -145,7 +145,7 @@ def write(
     line_px: int,
     colour: str = _INK,
 ) -> None:
-    """Draw lines of text from the left upper corner, each in a font with its letters."""
+    """Draw lines of text from the left upper corner, each in the first font with its letters."""
     pencil, (left, top) = ImageDraw.Draw(image), place
     for number, line in enumerate(lines):
         font = font_for(line, size_px)
@@ -159,7 +159,7 @@ def font_for(text: str, size_px: int) -> Font:
     return next((font for font in fonts if all(_has(font, letter) for letter in letters)), fonts[0])
 
 
-def _fitting(text: str, font: Font, width_px: int) -> int:
+def _num_fitting(text: str, font: Font, width_px: int) -> int:
     """Return how many letters of a text fit into a width, at least one."""
     counts = range(1, len(text) + 1)
     fitting = bisect_right(counts, float(width_px), key=lambda count: font.getlength(text[:count]))

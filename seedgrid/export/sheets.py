@@ -111,7 +111,7 @@ def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[B
     for entry in entries:
         rounds.setdefault(entry.lineage.round_id, []).append(entry)
     if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
-        ordered = [sorted(made, key=attrgetter("lineage.cell")) for made in rounds.values()]
+        ordered = [sorted(each, key=attrgetter("lineage.cell")) for each in rounds.values()]
         return _poster(ordered, language), _POSTER_COLUMNS
     has_one_prompt = len({entry.recipe.prompt for entry in entries}) == 1
     changes = (e.lineage.change or ("" if has_one_prompt else e.recipe.prompt) for e in entries)
@@ -124,33 +124,33 @@ def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
     """Return a block for each round, with its origin; refined pictures are marked."""
     places = {
         entry.id: {"number": number, "cell": entry.lineage.cell + 1}
-        for number, made in enumerate(rounds, 1)
-        for entry in made
+        for number, entries in enumerate(rounds, 1)
+        for entry in entries
     }
-    parents = {entry.lineage.parent_id for made in rounds for entry in made}
+    parents = {entry.lineage.parent_id for entries in rounds for entry in entries}
     blocks = []
-    for number, made in enumerate(rounds, 1):
-        parent = places.get(made[0].lineage.parent_id or "")
+    for number, entries in enumerate(rounds, 1):
+        parent = places.get(entries[0].lineage.parent_id or "")
         origin = f"{sheet_word('from', language, **parent)} · " if parent else ""
         cells = tuple(
             _cell_of(entry, entry.lineage.change, language, chosen=entry.id in parents)
-            for entry in made
+            for entry in entries
         )
-        blocks.append(Block(heading=f"{number} · {origin}{_common_words(made)}", cells=cells))
+        blocks.append(Block(heading=f"{number} · {origin}{_common_words(entries)}", cells=cells))
     return blocks
 
 
 def _cell_of(entry: Entry, change: str, language: str, *, chosen: bool = False) -> Cell:
     """Return a cell with the seed and the change as its caption."""
     return Cell(
-        open=partial(_open, entry.path),
+        load=partial(_load, entry.path),
         caption=caption_of(entry.recipe, change, language),
         missing=sheet_word("missing", language),
         chosen=chosen,
     )
 
 
-def _open(path: Path) -> Image.Image | None:
+def _load(path: Path) -> Image.Image | None:
     """Decode a picture; None when its file is gone or damaged."""
     try:
         return Image.fromarray(png.read_pixels(path))

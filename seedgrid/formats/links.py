@@ -24,7 +24,7 @@ MAX_CHARACTERS: Final = 64_000
 def link_query(recipe: Recipe) -> str:
     """Return a link's query: what the page can fill in, LoRAs in the prompt, no digests."""
     request = ask_again(recipe)
-    values = {row.name: row.text(request) for row in IN_LINKS}
+    values = {setting.name: setting.text(request) for setting in IN_LINKS}
     values["prompt"] = write_tags(request.prompt, recipe.loras)
     return urlencode({name: text for name, text in values.items() if text})
 
@@ -41,9 +41,9 @@ def read_link(query: str) -> Request | None:
     if not values:
         return None
     settings: dict[str, Any] = {"prompt": ""}
-    for row in IN_LINKS:
-        if row.name in values:
-            settings |= row.filled(_parsed(row, values[row.name]))
+    for setting in IN_LINKS:
+        if setting.name in values:
+            settings |= setting.as_attributes(_parsed(setting, values[setting.name]))
     return Request(**settings)
 
 
@@ -53,7 +53,7 @@ def _values_of(query: str) -> dict[str, str]:
     except ValueError as error:
         raise _invalid("link", query, "it cannot be read") from error
     values: dict[str, str] = {}
-    names = {row.name for row in IN_LINKS}
+    names = {setting.name for setting in IN_LINKS}
     for name, value in pairs:
         if name in values:
             raise _invalid(name, value, "it is given twice")
@@ -62,18 +62,18 @@ def _values_of(query: str) -> dict[str, str]:
     return values
 
 
-def _parsed(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
+def _parsed(setting: Field, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
     """Read a value as links write it; a model by its name."""
-    if row.name == "model":
+    if setting.name == "model":
         model, at, revision = text.partition("@")
         if not is_model_name(model) or (at and not is_revision(revision)):
             raise _invalid("model", text, "a link names a model, it holds no path")
         return text
-    if row.value_type is bool:
+    if setting.value_type is bool:
         if text != "yes":
-            raise _invalid(row.name, text, "it is yes, or it is not there")
+            raise _invalid(setting.name, text, "it is yes, or it is not there")
         return True
-    return row.parse(text)
+    return setting.parse(text)
 
 
 def _invalid(name: str, value: str, reason: str) -> InputError:

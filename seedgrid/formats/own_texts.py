@@ -80,7 +80,7 @@ def parameters_text(recipe: Recipe) -> str:
     if recipe.start and not recipe.upscaler:
         settings["Denoising strength"] = f"{recipe.strength:g}"
     settings |= {"RNG": "CPU", "Version": f"SeedGrid {__version__}"}
-    lines = [write_tags(_changing(recipe), recipe.loras)]
+    lines = [write_tags(_edited_prompt(recipe), recipe.loras)]
     if recipe.negative_prompt:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
     lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))
@@ -132,8 +132,8 @@ def check_signing() -> None:
     signed(pixel.getvalue(), has_start=False)
 
 
-def described(entry: Entry) -> dict[str, Any]:
-    """Return a picture as it is written in the text."""
+def work_picture(entry: Entry) -> dict[str, Any]:
+    """Return a picture as `recipes.json` and `read_work` have it: a `WorkPicture`."""
     return {
         "recipe_id": entry.recipe.id,
         "recipe": entry.recipe.model_dump(mode="json"),
@@ -144,8 +144,8 @@ def described(entry: Entry) -> dict[str, Any]:
 
 
 def write_work(entries: Iterable[Entry]) -> str:
-    """Return pictures as one text."""
-    return json_text([described(entry) for entry in entries])
+    """Return the text of a work, which `read_work` reads."""
+    return json_text([work_picture(entry) for entry in entries])
 
 
 def read_work(text: str) -> tuple[WorkPicture, ...]:
@@ -171,7 +171,7 @@ def _noise_settings(recipe: Recipe) -> dict[str, object]:
     return {"Noise mix": mix} if mix else {}
 
 
-def _changing(recipe: Recipe) -> str:
+def _edited_prompt(recipe: Recipe) -> str:
     """Return the prompt; with held steps as `[parent's prompt:prompt:steps]`."""
     # https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing
     # Prompts with brackets or colons, and regions, cannot be written so.
@@ -201,8 +201,8 @@ def _read_certificate(path: Path) -> tuple[bytes, bytes]:
 
 
 def _manifest(*, has_start: bool) -> dict[str, Any]:
-    made = {"action": "c2pa.created", "digitalSourceType": source_type(has_start=has_start)}
+    action = {"action": "c2pa.created", "digitalSourceType": source_type(has_start=has_start)}
     return {
         "claim_generator_info": [{"name": "SeedGrid", "version": __version__}],
-        "assertions": [{"label": "c2pa.actions", "data": {"actions": [made]}}],
+        "assertions": [{"label": "c2pa.actions", "data": {"actions": [action]}}],
     }

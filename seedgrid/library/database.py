@@ -1,30 +1,32 @@
-"""The library on the disk: its PNG files, and the SQLite database that indexes them.
+"""The SQLite database that indexes a library's PNG files: its schema, its rows, its transactions.
 
-A PNG file is on the disk, whole, before its row is committed. A connection lives for one
-transaction, so nothing stays open or locked. With the rollback journal, `synchronous=EXTRA` and
-BEGIN IMMEDIATE before writing, the crash tests lose nothing. SQLite's errors become `LibraryError`
-here.
+A connection lives for one transaction, so nothing stays open or locked. With the rollback journal,
+`synchronous=EXTRA` and BEGIN IMMEDIATE before writing, the crash tests lose nothing. SQLite's
+errors become `LibraryError` here.
 """
 
 import contextlib
 import hashlib
+import json
 import logging
-import re
 import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from pydantic import ValidationError
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.storage.files import make_folder, refusals, sync_folder, write_atomically
+from seedgrid.core.picture import Entry, Lineage
+from seedgrid.core.recipe import Passport, Recipe, canonical_json
+from seedgrid.library.picture_files import PictureFiles
+from seedgrid.storage.files import make_folder, refusals, sync_folder
 
 VERSION: Final = 1  # of the schema, in the database's `user_version`
 
 _BACKUP_EVERY_S: Final = 24 * 3600.0
-_UNFINISHED_FOR_S: Final = 24 * 3600.0  # An older temporary file was left by a killed process
 
 _SCHEMA: Final = (
     "CREATE TABLE recipes (recipe_id TEXT NOT NULL PRIMARY KEY, "
@@ -83,80 +85,17 @@ _SCHEMA: Final = (
     """,
     f"PRAGMA user_version = {VERSION}",
 )
+MARKS: Final = ("favourite", "note", "trashed", "tags")  # Columns of the artist's marks
+ENTRIES: Final = """
+    SELECT pictures.*, recipes.json AS recipe_json, passports.json AS passport_json
+    FROM pictures LEFT JOIN recipes USING (recipe_id) LEFT JOIN passports USING (passport_id)
+"""
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _NOT_OURS: Final = ("no such table", "no such column")  # Of a database with other tables
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
 _log = logging.getLogger(__name__)
-
-
-class Files:
-    """The PNG files of a library, each under the SHA-256 of its bytes: `objects/ab/abcd….png`."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._objects = folder / "objects"
-        self._unfinished = folder / "tmp"
-
-    def path(self, file_sha256: str) -> Path:
-        """Return the path of the file with this content, whether it exists or not."""
-        return self._objects / file_sha256[:2] / f"{file_sha256}.png"
-
-    def put(self, data: bytes) -> str:
-        """Write a file and return the SHA-256 of its bytes; when this returns it is on the disk."""
-        file_sha256 = hashlib.sha256(data).hexdigest()
-        path = self.path(file_sha256)
-        make_folder(self._unfinished)
-        make_folder(path.parent)
-        # An existing file may be incomplete: its name proves nothing.
-        if self.read(file_sha256) is None:
-            write_atomically(path, data, temporary_folder=self._unfinished)
-        else:
-            with refusals(path):
-                sync_folder(path.parent)
-        return file_sha256
-
-    def read(self, file_sha256: str) -> bytes | None:
-        """Return the file's bytes, or None when it is missing or not what its name says."""
-        try:
-            data = self.path(file_sha256).read_bytes()
-        except OSError:
-            return None
-        return data if hashlib.sha256(data).hexdigest() == file_sha256 else None
-
-    def remove(self, file_sha256: str) -> None:
-        """Delete a file for good."""
-        path = self.path(file_sha256)
-        with refusals(path):
-            if path.exists():
-                path.unlink()
-                sync_folder(path.parent)
-
-    def names(self) -> Iterator[str]:
-        """Go through the SHA-256 of all files, by name only, in no order."""
-        with refusals(self._objects):
-            for path in self._objects.glob("??/*.png"):
-                if re.fullmatch(r"[0-9a-f]{64}", path.stem) and path == self.path(path.stem):
-                    yield path.stem
-
-    def set_aside(self, path: Path) -> None:
-        """Move a damaged file into `damaged/`; nothing is thrown away."""
-        if not path.exists():
-            return
-        aside = self._folder / "damaged"
-        make_folder(aside)
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        with refusals(path):
-            path.rename(aside / f"{stamp}-{secrets.token_hex(2)}-{path.name}")
-            sync_folder(path.parent)
-
-    def sweep(self) -> None:
-        """Delete what killed processes left unfinished a day ago or earlier."""
-        with contextlib.suppress(OSError):
-            for path in self._unfinished.iterdir():
-                if time.time() - path.stat().st_mtime > _UNFINISHED_FOR_S:
-                    path.unlink()
 
 
 class Database:
@@ -279,6 +218,65 @@ class Database:
             raise _translated(error, self.path) from error
 
 
+def insert(connection: sqlite3.Connection, entry: Entry) -> None:
+    """Insert an entry with its recipe and passport."""
+    row = row_of(entry) | marks_row(entry)
+    recipe, passport = canonical_json(entry.recipe), canonical_json(entry.passport)
+    connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?)", (row["recipe_id"], recipe))
+    connection.execute(
+        "INSERT OR IGNORE INTO passports VALUES (?, ?)", (row["passport_id"], passport)
+    )
+    columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO pictures ({columns}) VALUES ({places})", row)
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """Return the columns that are derived from a picture's file."""
+    recipe = entry.recipe
+    lineage = {name: getattr(entry.lineage, name) for name in Lineage.model_fields}
+    return lineage | {
+        "recipe_id": recipe.id,
+        "passport_id": entry.passport.digest,
+        # For the search: the typed prompt and its translation
+        "prompt": "\n".join(filter(None, (recipe.typed_prompt, recipe.prompt))),
+        "model": recipe.model.id,
+        "seed": recipe.seed,
+        "pixels_sha256": entry.pixels_sha256,
+        "file_sha256": entry.file_sha256,
+    }
+
+
+def marks_row(entry: Entry) -> dict[str, Any]:
+    """Return the columns that no file holds: the artist's marks, and the origin."""
+    marks = {name: getattr(entry, name) for name in (*MARKS, "origin")}
+    return marks | {"tags": json.dumps(entry.tags, ensure_ascii=False)}
+
+
+def read_entry(row: sqlite3.Row, files: PictureFiles) -> Entry:
+    """Turn a row with `recipe_json` and `passport_json` into an entry; raise `library_damaged`."""
+    recipe, passport = str(row["recipe_json"]), str(row["passport_json"])
+    if (_sha256(recipe), _sha256(passport)) != (row["recipe_id"], row["passport_id"]):
+        raise LibraryError("library_damaged", value=row["picture_id"])
+    path = files.path(row["file_sha256"])
+    try:
+        return Entry(
+            path=path,
+            recipe=Recipe.model_validate_json(recipe),
+            passport=Passport.model_validate_json(passport),
+            lineage=Lineage(**{name: row[name] for name in Lineage.model_fields}),
+            pixels_sha256=row["pixels_sha256"],
+            file_sha256=row["file_sha256"],
+            favourite=bool(row["favourite"]),
+            note=row["note"],
+            trashed=bool(row["trashed"]),
+            tags=tuple(json.loads(row["tags"])),
+            lost=not path.is_file(),
+            origin=row["origin"],
+        )
+    except (ValidationError, ValueError) as error:
+        raise LibraryError("library_damaged", value=row["picture_id"]) from error
+
+
 def problems(connection: sqlite3.Connection) -> str:
     """Return SQLite's report on a damaged database; empty if it is intact."""
     lines = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
@@ -311,3 +309,7 @@ def _translated(error: sqlite3.Error, path: Path) -> LibraryError:
     if code in _DAMAGED or str(error).startswith(_NOT_OURS):
         return LibraryError("library_damaged", value=str(path))
     return LibraryError("folder_refuses", value=str(path), reason=str(error))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

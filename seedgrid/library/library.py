@@ -6,7 +6,6 @@ When `add` returns, the picture survives kill -9, a power cut and a full disk.
 """
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,18 +28,19 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import signed
 from seedgrid.library import rebuild
-from seedgrid.library.database import Database, Files
-from seedgrid.library.rebuild import Report, insert, new_entry
+from seedgrid.library.database import Database, insert, marks_row
+from seedgrid.library.picture_files import PictureFiles
+from seedgrid.library.rebuild import Report
 from seedgrid.library.search import Searches
 from seedgrid.storage import starts
 from seedgrid.storage.files import check_room, make_folder
 
-_BESIDE_PIXELS: Final = 16 * 1024  # Of recipe and row; packed pixels are never larger than raw ones
+_BESIDE_PIXELS: Final = 16 * 1024  # Bytes of recipe and row; packing never makes pixels larger
 
 _File = tuple[bytes, Entry]  # a PNG file and its entry
 
 
-class Watcher(Protocol):
+class LibraryQuota(Protocol):
     """Limits a library and counts its bytes."""
 
     def may_grow(self) -> None:
@@ -57,21 +57,21 @@ class Library(Searches):
     """All pictures with their lineage, marks and files; the folder is made with the first one.
 
     A change of marks applies to all given pictures or to none. `busy_timeout_s` is the wait for
-    another process that is writing; `watcher` sets limits and counts bytes. Raise LibraryError if
+    another process that is writing; `quota` sets limits and counts bytes. Raise LibraryError if
     the folder or its database refuses; at any error nothing has changed.
     """
 
     def __init__(
-        self, folder: Path, *, busy_timeout_s: float = 30.0, watcher: Watcher | None = None
+        self, folder: Path, *, busy_timeout_s: float = 30.0, quota: LibraryQuota | None = None
     ) -> None:
         self.folder = folder.expanduser().absolute()
         database = Database(self.folder / "library.db", timeout_s=busy_timeout_s)
-        super().__init__(Files(self.folder), database)
-        self._watcher = watcher
-        # Of what opening it had to repair.
-        self.notices: tuple[Notice, ...] = rebuild.prepare(self._files, database)
+        super().__init__(PictureFiles(self.folder), database)
+        self._quota = quota
+        # What was repaired when the library was opened
+        self.notices: tuple[Notice, ...] = rebuild.make_usable(self._files, database)
         if self.starts.is_dir():
-            starts.know(self.starts)
+            starts.add_folder(self.starts)
 
     @property
     def starts(self) -> Path:
@@ -97,47 +97,48 @@ class Library(Searches):
         with ThreadPoolExecutor(max_workers=8) as threads:
             packed = list(threads.map(_encoded, pictures))
         pairs = zip(packed, pictures, strict=True)
-        return self._keep([self._file(data, picture, "painted here") for data, picture in pairs])
+        return self._insert_all([self._with_entry(*pair, "painted here") for pair in pairs])
 
     def add_png(self, data: bytes) -> Entry:
-        """Add a SeedGrid PNG file once, unchanged, as "taken in": anybody can write such a file.
+        """Add a SeedGrid PNG file once, unchanged, as "taken in": nothing proves its recipe.
 
         Raise PictureError: it has no recipe, is damaged, or its pixels do not have its digest;
         `picture_twice`: another file has its id; LibraryError: full, read-only or locked.
         """
         record, _ = png.read_checked(data)
         self._ask_to_grow()
-        return self._keep([self._file(data, record, "taken in")])[0]
+        return self._insert_all([self._with_entry(data, record, "taken in")])[0]
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
-        """Add copies of pictures with other lineages, not computed; raise `picture_lost`."""
+        """Add copies of pictures with other lineages, without painting; raise `picture_lost`."""
         files = []
         for entry, lineage in copies:
             data = self._files.read(entry.file_sha256)
             if data is None:
                 raise LibraryError("picture_lost", value=entry.id)
-            data = _signed(png.rewrite(data, lineage=lineage), entry.recipe)
-            files.append(self._file(data, replace(entry, lineage=lineage), entry.origin))
-        return self._keep(files)
+            has_start = bool(entry.recipe.kept_pixels)
+            data = signed(png.rewrite(data, lineage=lineage), has_start=has_start)
+            files.append(self._with_entry(data, replace(entry, lineage=lineage), entry.origin))
+        return self._insert_all(files)
 
     def keep_start(self, pixels: Pixels) -> str:
         """Store a start picture or mask; return the SHA-256 of its pixels."""
         file = self.starts / f"{pixels_sha256(pixels)}.png"
         if file.is_file():
-            return starts.keep(self.starts, pixels)
+            return starts.write(self.starts, pixels)
         self._ask_to_grow()
-        sha256 = starts.keep(self.starts, pixels)
-        if self._watcher is not None:
-            self._watcher.added((), file.stat().st_size)
+        sha256 = starts.write(self.starts, pixels)
+        if self._quota is not None:
+            self._quota.added((), file.stat().st_size)
         return sha256
 
-    def confirm(self, picture_id: str) -> Entry:
+    def mark_verified(self, picture_id: str) -> Entry:
         """Note that a picture was verified here, bit for bit."""
 
-        def confirmed(entry: Entry) -> Entry:
+        def verified(entry: Entry) -> Entry:
             return entry if entry.checked else replace(entry, origin="verified here")
 
-        return self._change([picture_id], confirmed)[0]
+        return self._change([picture_id], verified)[0]
 
     def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
         """Mark or unmark a favourite."""
@@ -181,8 +182,8 @@ class Library(Searches):
             connection.execute(
                 "DELETE FROM recipes WHERE recipe_id NOT IN (SELECT recipe_id FROM pictures)"
             )
-        if self._watcher is not None:
-            self._watcher.deleted([row["picture_id"] for row in rows])
+        if self._quota is not None:
+            self._quota.deleted([row["picture_id"] for row in rows])
         return len(rows)
 
     def check(self, *, repair: bool = False) -> Report:
@@ -203,41 +204,43 @@ class Library(Searches):
         return None if row is None else self._files.path(row["file_sha256"])
 
     def _ask_to_grow(self) -> None:
-        if self._watcher is not None:
-            self._watcher.may_grow()
+        if self._quota is not None:
+            self._quota.may_grow()
 
-    def _file(self, data: bytes, made: Picture | png.PngRecord | Entry, origin: Origin) -> _File:
+    def _with_entry(
+        self, data: bytes, picture: Picture | png.PngRecord | Entry, origin: Origin
+    ) -> _File:
         file_sha256 = hashlib.sha256(data).hexdigest()
-        return data, new_entry(self._files, file_sha256, made, origin)
+        return data, self._files.new_entry(file_sha256, picture, origin)
 
-    def _keep(self, files: Sequence[_File]) -> tuple[Entry, ...]:
+    def _insert_all(self, files: Sequence[_File]) -> tuple[Entry, ...]:
         """Add PNG files, all rows or none; files are on the disk before rows."""
         if not self.folder.exists():
             self._ask_to_grow()
-        kept: list[Entry] = []
-        num_bytes: dict[str, int] = {}  # of each new picture
+        added: list[Entry] = []
+        num_bytes: dict[str, int] = {}  # of each new file, by picture id
         with self._database.writes() as connection:
             for data, entry in files:
-                known = self._known(connection, entry)
-                if known is None:
+                existing = self._existing(connection, entry)
+                if existing is None:
                     insert(connection, entry)
                     num_bytes[entry.id] = len(data)
-                kept.append(known or entry)
+                added.append(existing or entry)
             with ThreadPoolExecutor(max_workers=8) as threads:
-                list(threads.map(self._files.put, [data for data, _ in files]))
-        if self._watcher is not None and num_bytes:
-            self._watcher.added([*num_bytes], sum(num_bytes.values()))
-        return tuple(kept)
+                list(threads.map(self._files.write, [data for data, _ in files]))
+        if self._quota is not None and num_bytes:
+            self._quota.added([*num_bytes], sum(num_bytes.values()))
+        return tuple(added)
 
-    def _known(self, connection: sqlite3.Connection, entry: Entry) -> Entry | None:
-        """Return the known picture with an entry's id, which must have the same file."""
+    def _existing(self, connection: sqlite3.Connection, entry: Entry) -> Entry | None:
+        """Return the picture that has an entry's id already; it must have the same file."""
         try:
-            known = self._one(connection, entry.id)
+            existing = self._one(connection, entry.id)
         except InputError:
             return None
-        if known.file_sha256 != entry.file_sha256:
+        if existing.file_sha256 != entry.file_sha256:
             raise InputError("picture_twice", field="picture", value=entry.id)
-        return replace(known, lost=False)
+        return replace(existing, lost=False)
 
     def _change(
         self, picture_ids: Sequence[str], changed: Callable[[Entry], Entry]
@@ -246,23 +249,14 @@ class Library(Searches):
             entries = tuple(changed(self._one(connection, each)) for each in picture_ids)
             connection.executemany(
                 """
-                UPDATE pictures SET favourite = ?, note = ?, trashed = ?, tags = ?, origin = ?
-                WHERE picture_id = ?
+                UPDATE pictures SET favourite = :favourite, note = :note, trashed = :trashed,
+                    tags = :tags, origin = :origin WHERE picture_id = :id
                 """,
-                [(*_marks(entry), entry.id) for entry in entries],
+                [marks_row(entry) | {"id": entry.id} for entry in entries],
             )
         self._database.back_up()
         return entries
 
 
-def _marks(entry: Entry) -> tuple[bool, str, bool, str, Origin]:
-    tags = json.dumps(entry.tags, ensure_ascii=False)
-    return entry.favourite, entry.note, entry.trashed, tags, entry.origin
-
-
 def _encoded(picture: Picture) -> bytes:
-    return _signed(png.encode(picture), picture.recipe)
-
-
-def _signed(data: bytes, recipe: Recipe) -> bytes:
-    return signed(data, has_start=bool(recipe.kept_pixels))
+    return signed(png.encode(picture), has_start=bool(picture.recipe.kept_pixels))

@@ -16,15 +16,13 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import LibraryError, Notice, PictureError
-from seedgrid.core.picture import Entry, Lineage, Origin, Picture
-from seedgrid.core.recipe import canonical_json
+from seedgrid.core.picture import Entry
 from seedgrid.formats import png
-from seedgrid.library.database import Database, Files, problems
-from seedgrid.library.search import ENTRIES, read_entry
+from seedgrid.library.database import ENTRIES, MARKS, Database, insert, problems, read_entry, row_of
+from seedgrid.library.picture_files import PictureFiles
 from seedgrid.storage.files import refusals
 
 _REBUILD_TIMEOUT_S: Final = 600.0
-_MARKS: Final = ("favourite", "note", "trashed", "tags")
 
 _log = logging.getLogger(__name__)
 
@@ -52,10 +50,10 @@ class Report:
         return self.num_findings == 0
 
 
-def prepare(files: Files, database: Database) -> tuple[Notice, ...]:
+def make_usable(files: PictureFiles, database: Database) -> tuple[Notice, ...]:
     """Make a library usable; return a notice if a damaged database was rebuilt.
 
-    Raise LibraryError if it is of a later SeedGrid, or the folder refuses.
+    Raise LibraryError if a later release wrote it, or the folder refuses.
     """
     files.sweep()
     notices: tuple[Notice, ...] = ()
@@ -83,7 +81,7 @@ def _is_usable(database: Database) -> bool:
     return True
 
 
-def rebuild(files: Files, database: Database) -> int:
+def rebuild(files: PictureFiles, database: Database) -> int:
     """Move the database aside and rebuild it from the files; return its number of pictures."""
     marks = _marks_of(database.backup) | _marks_of(database.path)
     for suffix in ("", "-journal", "-wal", "-shm"):
@@ -95,7 +93,7 @@ def rebuild(files: Files, database: Database) -> int:
     return len(entries)
 
 
-def inspect(files: Files, database: Database) -> Report:
+def inspect(files: PictureFiles, database: Database) -> Report:
     """Read every file and every row; change nothing."""
     # Files first: a picture that is added meanwhile gets its file before its row.
     names = frozenset(files.names())
@@ -108,24 +106,24 @@ def inspect(files: Files, database: Database) -> Report:
         if error.code != "library_damaged":
             raise
         return Report(database=str(error), damaged=tuple(sorted(names - read.keys())))
-    known = {row["file_sha256"]: row for row in rows}
-    gone = [row for name, row in known.items() if name not in read and name in names]
-    gone += [row for name, row in known.items() if not files.path(name).is_file()]
+    by_file = {row["file_sha256"]: row for row in rows}
+    gone = [row for name, row in by_file.items() if name not in read and name in names]
+    gone += [row for name, row in by_file.items() if not files.path(name).is_file()]
     return Report(
         num_pictures=len(rows),
-        orphaned=tuple(sorted(read.keys() - known.keys())),
+        orphaned=tuple(sorted(read.keys() - by_file.keys())),
         damaged=tuple(sorted(names - read.keys())),
         missing=tuple(row["picture_id"] for row in gone if not row["trashed"]),
         rows=tuple(
             str(row["picture_id"])
-            for name, row in known.items()
-            if name in read and not _fits(row, read[name], files)
+            for name, row in by_file.items()
+            if name in read and not _equals_file(row, read[name], files)
         ),
         database=problem,
     )
 
 
-def repair(files: Files, database: Database, report: Report) -> None:
+def repair(files: PictureFiles, database: Database, report: Report) -> None:
     """Repair what `inspect` found, except missing files."""
     for name in report.damaged:
         files.set_aside(files.path(name))
@@ -139,61 +137,16 @@ def repair(files: Files, database: Database, report: Report) -> None:
                 insert(connection, entry)
 
 
-def new_entry(
-    files: Files, file_sha256: str, made: Picture | png.PngRecord | Entry, origin: Origin
-) -> Entry:
-    """Return the entry of a picture without marks."""
-    return Entry(
-        path=files.path(file_sha256),
-        recipe=made.recipe,
-        passport=made.passport,
-        lineage=made.lineage,
-        pixels_sha256=made.pixels_sha256,
-        file_sha256=file_sha256,
-        origin=origin,
-    )
-
-
-def insert(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Insert an entry with its recipe and passport."""
-    row = _row_of(entry)
-    recipe, passport = canonical_json(entry.recipe), canonical_json(entry.passport)
-    connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?)", (row["recipe_id"], recipe))
-    connection.execute(
-        "INSERT OR IGNORE INTO passports VALUES (?, ?)", (row["passport_id"], passport)
-    )
-    row |= {name: getattr(entry, name) for name in (*_MARKS, "origin")}
-    row["tags"] = json.dumps(entry.tags, ensure_ascii=False)
-    columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
-    connection.execute(f"INSERT INTO pictures ({columns}) VALUES ({places})", row)
-
-
-def _row_of(entry: Entry) -> dict[str, Any]:
-    """Return the columns that are derived from a picture's file."""
-    recipe = entry.recipe
-    lineage = {name: getattr(entry.lineage, name) for name in Lineage.model_fields}
-    return lineage | {
-        "recipe_id": recipe.id,
-        "passport_id": entry.passport.digest,
-        # Searched: the typed words and the painted ones.
-        "prompt": "\n".join(filter(None, (recipe.typed_prompt, recipe.prompt))),
-        "model": recipe.model.id,
-        "seed": recipe.seed,
-        "pixels_sha256": entry.pixels_sha256,
-        "file_sha256": entry.file_sha256,
-    }
-
-
-def _fits(row: sqlite3.Row, entry: Entry, files: Files) -> bool:
+def _equals_file(row: sqlite3.Row, entry: Entry, files: PictureFiles) -> bool:
     """Tell whether a row equals its picture's file."""
     try:
         read_entry(row, files)
     except LibraryError:
         return False
-    return all(row[name] == value for name, value in _row_of(entry).items())
+    return all(row[name] == value for name, value in row_of(entry).items())
 
 
-def _entries_of(files: Files, names: Iterable[str]) -> Iterator[Entry]:
+def _entries_of(files: PictureFiles, names: Iterable[str]) -> Iterator[Entry]:
     """Yield the entries of undamaged files; others are logged."""
     for file_sha256 in names:
         try:
@@ -201,7 +154,7 @@ def _entries_of(files: Files, names: Iterable[str]) -> Iterator[Entry]:
         except PictureError as error:
             _log.warning("%s: %s", files.path(file_sha256), error)
             continue
-        yield new_entry(files, file_sha256, record, "not checked")
+        yield files.new_entry(file_sha256, record, "not checked")
 
 
 def _marks_of(path: Path) -> dict[str, dict[str, Any]]:
@@ -210,7 +163,7 @@ def _marks_of(path: Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         with closing(sqlite3.connect(path)) as connection:
-            rows = connection.execute(f"SELECT picture_id, {', '.join(_MARKS)} FROM pictures")
+            rows = connection.execute(f"SELECT picture_id, {', '.join(MARKS)} FROM pictures")
             return {
                 picture_id: {
                     "favourite": bool(favourite),

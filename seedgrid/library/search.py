@@ -5,7 +5,6 @@
 as fast as the first.
 """
 
-import hashlib
 import json
 import re
 import sqlite3
@@ -13,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict, Unpack
 
-from pydantic import ValidationError
-
-from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import OURS, Collection, Entry, Lineage
-from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.library.database import Database, Files
+from seedgrid.core.errors import InputError
+from seedgrid.core.picture import OURS, Collection, Entry
+from seedgrid.library.database import ENTRIES, Database, read_entry
+from seedgrid.library.picture_files import PictureFiles
 
 Sort = Literal["newest", "oldest", "favourites", "words"]  # Equal ones by the newest
 
@@ -62,10 +59,6 @@ class Search(TypedDict, total=False):
     tag: str | None
 
 
-ENTRIES: Final = """
-    SELECT pictures.*, recipes.json AS recipe_json, passports.json AS passport_json
-    FROM pictures LEFT JOIN recipes USING (recipe_id) LEFT JOIN passports USING (passport_id)
-"""
 _ORDERS: Final[Mapping[Sort, tuple[str, str]]] = {
     "newest": ("number DESC", "number < :after"),
     "oldest": ("number", "number > :after"),
@@ -102,7 +95,7 @@ _PIECE: Final = 3  # the index has pieces of three letters; shorter words are se
 class Searches:
     """The searches of a library."""
 
-    def __init__(self, files: Files, database: Database) -> None:
+    def __init__(self, files: PictureFiles, database: Database) -> None:
         self._files = files
         self._database = database
 
@@ -131,7 +124,7 @@ class Searches:
             raise InputError(code, field="picture", value=text[:80])
         return matches[-1]
 
-    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+    def find_painted(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return each recipe's newest picture under a passport, with its file checked.
 
         Only pictures painted or verified here count: an imported file can claim any pixels.
@@ -313,31 +306,6 @@ class Searches:
         return read_entry(row, self._files)
 
 
-def read_entry(row: sqlite3.Row, files: Files) -> Entry:
-    """Turn a row with `recipe_json` and `passport_json` into an entry; raise `library_damaged`."""
-    recipe, passport = str(row["recipe_json"]), str(row["passport_json"])
-    if (_sha256(recipe), _sha256(passport)) != (row["recipe_id"], row["passport_id"]):
-        raise LibraryError("library_damaged", value=row["picture_id"])
-    path = files.path(row["file_sha256"])
-    try:
-        return Entry(
-            path=path,
-            recipe=Recipe.model_validate_json(recipe),
-            passport=Passport.model_validate_json(passport),
-            lineage=Lineage(**{name: row[name] for name in Lineage.model_fields}),
-            pixels_sha256=row["pixels_sha256"],
-            file_sha256=row["file_sha256"],
-            favourite=bool(row["favourite"]),
-            note=row["note"],
-            trashed=bool(row["trashed"]),
-            tags=tuple(json.loads(row["tags"])),
-            lost=not path.is_file(),
-            origin=row["origin"],
-        )
-    except (ValidationError, ValueError) as error:
-        raise LibraryError("library_damaged", value=row["picture_id"]) from error
-
-
 def _words(text: str) -> dict[str, str]:
     """Sort words into those that the index finds and those that are too short for it."""
     words = tuple(dict.fromkeys(text.split()))
@@ -358,7 +326,3 @@ def _times(
     ids = json.dumps([entry.id for entry in entries])
     rows = connection.execute(statement, {**values, "ids": ids})
     return {row["picture_id"]: row["times"] for row in rows}
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -105,7 +105,7 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
                     raise PictureError("picture_text", value=WORK_KEY) from None
                 return Taken(name=name, work=read_work(text))
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
-        return _keep(library, name, data, record)
+        return _add_picture(library, name, data, record)
     except InputError as error:
         return Taken(name=name, error=error)
 
@@ -115,15 +115,15 @@ def _printable(path: Path) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Taken:
+def _add_picture(library: Library, name: str, data: bytes, record: png.PngRecord) -> Taken:
     try:
-        known = library.get(record.lineage.picture_id)
+        existing = library.get(record.lineage.picture_id)
     except InputError:
         return Taken(name=name, entry=library.add_png(data), is_new=True)
-    same = (known.recipe.id, known.pixels_sha256) == (record.recipe.id, record.pixels_sha256)
-    if same and not known.lost:
-        return Taken(name=name, entry=known)
-    if hashlib.sha256(data).hexdigest() == known.file_sha256:
+    same = (existing.recipe.id, existing.pixels_sha256) == (record.recipe.id, record.pixels_sha256)
+    if same and not existing.lost:
+        return Taken(name=name, entry=existing)
+    if hashlib.sha256(data).hexdigest() == existing.file_sha256:
         return Taken(name=name, entry=library.add_png(data))
     # Another picture with a known id: it is added under an id derived from its bytes.
     twin_id = hashlib.sha256(data).hexdigest()[:32]

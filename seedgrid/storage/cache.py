@@ -57,9 +57,9 @@ def remember(name: str, data: dict[str, Any]) -> None:
 
 def remember_one(name: str, key: str, value: object) -> None:
     """Store a plain value under a name and a key; beyond `MAX_VALUES` the oldest are dropped."""
-    known = recall(name)
-    known.pop(key, None)  # Inserted again, it is the newest.
-    remember(name, dict([*known.items(), (key, value)][-MAX_VALUES:]))
+    values = recall(name)
+    values.pop(key, None)  # Inserted again, it is the newest.
+    remember(name, dict([*values.items(), (key, value)][-MAX_VALUES:]))
 
 
 def recall_value(name: str, key: str, kind: type[ModelT]) -> ModelT | None:

@@ -31,7 +31,7 @@ _FORMATS: Final = ("PNG", "JPEG", "WEBP")
 places: tuple[Path, ...] = ()  # The folders that this process searches
 
 
-def know(*folders: Path) -> None:
+def add_folder(*folders: Path) -> None:
     """Add folders to search; they need not exist yet."""
     global places
     places = tuple(dict.fromkeys((*places, *folders)))
@@ -69,13 +69,13 @@ def read_start(sha256: str) -> tuple[bytes, Pixels]:
     return data, picture
 
 
-def keep(folder: Path, start: Pixels) -> str:
+def write(folder: Path, start: Pixels) -> str:
     """Store a picture as a start; when this returns it is on the disk."""
     from PIL import Image
 
     sha256, target = pixels_sha256(start), io.BytesIO()
     path = folder / f"{sha256}.png"
-    know(folder)
+    add_folder(folder)
     if not path.is_file():
         Image.fromarray(start).save(target, "PNG")
         make_folder(folder)

@@ -99,7 +99,7 @@ class Studio:
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
-        starts.know(self.library_folder / STARTS)
+        starts.add_folder(self.library_folder / STARTS)
         # The default of runs
         self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()

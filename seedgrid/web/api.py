@@ -200,7 +200,7 @@ class Api:
                         for cell in new:
                             shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
                         yield _so_far(run, shown)
-            run.given()  # Raises if it was cancelled or failed.
+            run.pictures_or_raise()  # Raises if it was cancelled or failed.
             if run.missed:
                 yield _so_far(run, shown)
 

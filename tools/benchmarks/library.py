@@ -21,7 +21,7 @@ from seedgrid.core.picture import Lineage, Picture, new_id, now
 from seedgrid.core.recipe import Passport
 from seedgrid.core.request import Request, resolve
 from seedgrid.library import Library
-from seedgrid.library.rebuild import insert
+from seedgrid.library.database import insert
 from seedgrid.testing.fake import FAKE_CARD
 
 WORDS = ("red", "fox", "castle", "river", "Labrador", "Vermeer", "artsy", "night", "狐狸", "서울")

@@ -202,7 +202,7 @@ def _work(batch: Batch, watch: _SendingWatch) -> None:
 def _paint(batch: Batch, watch: _SendingWatch) -> None:
     if watch.cancelled:  # It was stopped while it waited for another batch.
         raise RunCancelled("run_cancelled")
-    starts.know(*batch.starts)
+    starts.add_folder(*batch.starts)
     if not _backends:
         _backends.append(make_backend())
     (backend,) = _backends
@@ -243,7 +243,7 @@ class ZeroGpu:
         try:
             for message in self._lent(batch, expected_s):
                 if message[0] == "pictures":
-                    self._speeds.note(batch.recipes[0], message[2])
+                    self._speeds.record(batch.recipes[0], message[2])
                 yield message
         except Exception as error:
             # Errors of painting come as messages, so this one is about lending. Its message, if it

@@ -210,25 +210,26 @@ class _Checker:
     def numbers(self) -> dict[str, Any]:
         """Return the settings that are numbers, brought into their range."""
         settings: dict[str, Any] = {}
-        for row in FIELDS:
-            if row.imported:
-                value = getattr(self._settings, row.name)
-                is_whole = row.value_type is int
-                number = self.whole(row, value) if is_whole else self._fitted(row, _decimal(value))
-                settings |= row.filled(number)
+        for setting in FIELDS:
+            if setting.imported:
+                raw = getattr(self._settings, setting.name)
+                is_whole = setting.value_type is int
+                number = self.whole(setting, raw) if is_whole else self._fit(setting, _decimal(raw))
+                settings |= setting.as_attributes(number)
         return settings
 
-    def whole(self, row: Field, value: object) -> int | None:
-        number = self._fitted(row, _whole(value))
+    def whole(self, setting: Field, value: object) -> int | None:
+        number = self._fit(setting, _whole(value))
         return None if number is None else int(number)
 
-    def _fitted(self, row: Field, number: float | None) -> float | None:
+    def _fit(self, setting: Field, number: float | None) -> float | None:
         if number is None:
             return None
-        low = type(number)(row.low)  # A whole number stays one.
-        ours = min(max(number, low), row.high)
+        low = type(number)(setting.low)  # A whole number stays one.
+        ours = min(max(number, low), setting.high)
         if ours != number:
-            self.reasons.append(Notice("import_number", name=row.name, value=number, instead=ours))
+            notice = Notice("import_number", name=setting.name, value=number, instead=ours)
+            self.reasons.append(notice)
         return ours
 
     def scheduler(self) -> str | None:

@@ -265,7 +265,7 @@ class Handlers(Streams):
                     if any(isinstance(event, Finished | Missed) for event in events):
                         shown = stage.stage_of_live(state.epoch, run)
                         yield PageUpdate(stage=shown, live={"number": number})
-            run.given()  # Raises if it was cancelled or failed.
+            run.pictures_or_raise()  # Raises if it was cancelled or failed.
             answer["key"] = "live_shown"
         except SeedGridError as error:
             if error.code not in _PAUSING:

@@ -109,7 +109,7 @@ class Streams:
             (verdict,) = future.result()
             shown = await self._file_work.run(lambda: _shown(claim, verdict))
             if verdict.confirms and not entry.checked:
-                confirm = self._snapshots.of(state).library.confirm
+                confirm = self._snapshots.of(state).library.mark_verified
                 await to_thread.run_sync(confirm, entry.id)
             yield PageUpdate(verdict=base | shown)
         except SeedGridError as error:

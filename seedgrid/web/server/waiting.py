@@ -67,11 +67,11 @@ def changes_of(run: Run) -> Iterator[asyncio.Event]:
         with suppress(RuntimeError):  # The loop may be closed.
             loop.call_soon_threadsafe(changed.set)
 
-    run.when_changed(tell)
+    run.add_listener(tell)
     try:
         yield changed
     finally:
-        run.no_longer(tell)
+        run.remove_listener(tell)
 
 
 class StepWatch(Unwatched):

@@ -310,9 +310,9 @@ class Snapshot:
     def _status(self) -> stages.Json:
         """How the stage's run ended; empty for another run, or before its end."""
         run, epoch = self.run_on_stage, self.state.epoch
-        if run is None or run.end is None:
+        if run is None or run.last_event is None:
             return stages.say(epoch, None)
-        return stages.status_of(epoch, run.end, run)
+        return stages.status_of(epoch, run.last_event, run)
 
 
 def is_on_stage(run: Run, state: PageState) -> bool:

@@ -93,7 +93,7 @@ class VisitorLibraries:
             visit.address = address or visit.address
             library = self._held.get(visitor)
             if library is None:
-                library = self._held[visitor] = Library(visit.folder, watcher=visit)
+                library = self._held[visitor] = Library(visit.folder, quota=visit)
             return library
 
     def delete_unused(self) -> None:
