@@ -95,13 +95,13 @@ class LoadedModel:
         if not recipe.start:
             return self.pipeline
         family = self.files.family
-        if not family.from_start:
+        if not family.image_to_image:
             value, name = recipe.model.id, family.pipeline
             raise InputError("start_family", field="start", value=value, family=name)
-        return self._from_start
+        return self._image_to_image
 
     @cached_property
-    def _from_start(self) -> Any:
+    def _image_to_image(self) -> Any:
         """The image-to-image pipeline, which shares all parts."""
         import diffusers
 

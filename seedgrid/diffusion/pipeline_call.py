@@ -138,7 +138,7 @@ def _encode_prompts(
 ) -> list[EncodedPrompts]:
     """Encode each recipe's prompts one by one; empty for families that encode a whole batch."""
     family = loaded.files.family
-    if not family.alone:
+    if not family.encodes_separately:
         return []
     with _arithmetic_of(recipes[0]), ExitStack() as stack:
         scale_loras(loaded.pipeline, recipes[0])
@@ -176,15 +176,16 @@ def _calls(
 
     No recipe may change how others of its call are computed. SDXL computes an absent negative
     prompt otherwise than an empty one, but does not mix them in a call. Prompts encoded one by one
-    share a call if they fill equally many blocks; see also `Family.told_apart`.
+    share a call if they fill equally many blocks; see also `Family.separate_call_pattern`.
     """
     family = loaded.files.family
+    pattern = family.separate_call_pattern
     groups: dict[object, list[int]] = {}
     for index, recipe in enumerate(recipes):
         num_blocks = encoded[index].num_blocks if encoded else ()
         is_zeroed = family.zeroes_empty_negative and not recipe.negative_prompt
-        is_told_apart = bool(family.told_apart and family.told_apart.search(recipe.prompt))
-        groups.setdefault((num_blocks, is_zeroed, is_told_apart), []).append(index)
+        is_separate = bool(pattern and pattern.search(recipe.prompt))
+        groups.setdefault((num_blocks, is_zeroed, is_separate), []).append(index)
     return list(groups.values())
 
 

@@ -87,7 +87,7 @@ def _paint_twice(
 ) -> None:
     """Compare a picture beside mild and beside wild neighbours, last: NaN may stay in the model."""
     width = recipe.lock_width
-    grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.lists_words)
+    grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.takes_embeds_list)
     # Mild neighbours change every second call only: some step caches skip a step only then.
     mild = grid(report=comparison.record, tested_slot=width - 1, kinds=MILD, calls_per_kind=2)
     wild = grid(report=comparison.compare, tested_slot=0, kinds=WILD)
@@ -122,7 +122,7 @@ def _reworded(recipe: Recipe, number: int, family: Family) -> Recipe:
     changes: dict[str, Any] = {"prompt": (_LONG_PROMPT, "fox", "")[(number - 1) % 3]}
     if recipe.negative_prompt:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(number - 1) % 3]
-    if number % 2 and family.mixes_noise:
+    if number % 2 and family.can_mix_noise:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
     if number % 2:
         changes |= _other_negative(recipe, family)
