@@ -98,7 +98,7 @@ def call_pipeline(
                 mixed_noise(pipeline, cells, watch),
                 weighted_prompts(pipeline, cells),
                 _reported_tiles(pipeline, watch),
-                steering.used_by(pipeline, loaded.files.family.denoiser),
+                steering.applied_to(pipeline, loaded.files.family.denoiser),
                 ExitStack() as stack,
             ):
                 for context in contexts:
@@ -106,6 +106,7 @@ def call_pipeline(
                 output = pipeline(
                     **_arguments(cells, loaded, encoded),
                     **start,
+                    # The seeds' only other uses: `spread` in steering.py, and previews.py
                     generator=fresh_generators([cell.seed for cell in cells]),
                     output_type="pt",
                 )
@@ -147,8 +148,8 @@ def _encode_prompts(
         return encode_each(loaded.pipeline, family, recipes)
 
 
-def in_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:
-    """Return recipes that share one call: those that cannot get those of `index`."""
+def as_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:
+    """Return the recipes; those that cannot share the call of `index` get its prompts."""
     calls = _calls(recipes, loaded, _encode_prompts(recipes, loaded))
     shared = next(call for call in calls if index in call)
     prompts = {name: getattr(recipes[index], name) for name in ("prompt", "negative_prompt")}
