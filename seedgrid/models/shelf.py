@@ -50,7 +50,7 @@ class Shelf(Generic[NamedT]):
         self.check_offered(name)
         return self._checked(self._paths(name)[0])
 
-    def take(self, path: Path) -> NamedT:
+    def add(self, path: Path) -> NamedT:
         """Remember a file by its name; raise `KIND_missing` or `KIND_damaged`."""
         path = path.expanduser().absolute()
         if path.suffix != SUFFIX or not path.is_file():
@@ -121,7 +121,7 @@ def is_own(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def taking(name: str) -> Iterator[Path]:
+def receiving(name: str) -> Iterator[Path]:
     """Give a path to write a .safetensors file to, which is kept when the block ends.
 
     LoRAs are recognised by their tensors and kept in their own folder.
