@@ -64,7 +64,7 @@ class Family:
     takes_embeds_list: bool = False  # Whether its call takes the embeddings as a list
     needs_own_scheduler: bool = False
     can_mix_noise: bool = True  # Whether the noise of several seeds can be mixed
-    separate_call_pattern: re.Pattern[str] | None = None  # Matches share no call with others
+    separate_call_pattern: re.Pattern[str] | None = None  # Matching prompts have calls of their own
     passes_mu: bool = False
     components: Mapping[str, tuple[str, ...]]
     bins_by_default: bool = False  # Whether it replaces a size by one of a table by default
