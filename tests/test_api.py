@@ -23,7 +23,7 @@ from serving import serve
 from seedgrid.core.errors import Notice
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.probe_results import advise
+from seedgrid.diffusion.probe_results import record_width
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Studio
@@ -116,7 +116,7 @@ def test_narrower_batches_are_said(client: Client) -> None:
     The cache of what was found is the whole session's: no other test paints in float16.
     """
     recipe = resolve(Request(prompt="a fox", dtype="float16"), FAKE_CARD)[0]
-    advise(recipe, report_for(recipe, tested=2))
+    record_width(recipe, report_for(recipe, tested=2))
     _, records = client.predict("a fox", "1", dtype="float16", api_name="/grid")
     assert records[0]["recipe"]["lock_width"] == 2
     assert records[0]["notices"] == [str(Notice("width_lowered", width=2, usual=4))]

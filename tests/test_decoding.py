@@ -37,7 +37,7 @@ class Vae:
 
 
 def decode(decoder: PairDecoder, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
-    with decoder.used_by(SimpleNamespace(vae=vae), context):
+    with decoder.applied_to(SimpleNamespace(vae=vae), context):
         (pictures,) = vae.decode(latents, return_dict=False)
     return pictures
 

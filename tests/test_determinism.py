@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from seedgrid.diffusion.environment import determinism, in_force
+from seedgrid.diffusion.environment import current_switches, determinism
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +46,9 @@ def test_float32_is_not_rounded_to_less(level: Any) -> None:
 def test_off_touches_nothing() -> None:
     """The level off leaves every switch as it was found."""
     torch.backends.cudnn.benchmark = True
-    before = in_force()
+    before = current_switches()
     with determinism("off"):
-        assert in_force() == before
+        assert current_switches() == before
 
 
 @pytest.mark.parametrize("level", ["off", "seeded", "strict"])
@@ -64,7 +64,7 @@ def test_off_touches_nothing() -> None:
 def test_every_switch_is_put_back(prepare: Callable[[], None], level: Any) -> None:
     """Whatever a user had set is set again afterwards, also after an error."""
     prepare()
-    before = in_force()
+    before = current_switches()
     with pytest.raises(KeyError), determinism(level):
         raise KeyError
-    assert in_force() == before
+    assert current_switches() == before

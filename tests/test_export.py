@@ -145,8 +145,9 @@ def test_the_script_knows_what_the_backend_knows_of_families() -> None:
     exec(program[begin:end], names)  # noqa: S102 - tables of the script's
 
     families = [family_of(name) for name in FAMILIES]
-    assert names["SIZES_WITH_BINS"] == {each.pipeline: each.bins for each in families if each.bins}
-    assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.alone}
+    binned = {each.pipeline: each.binned_sizes for each in families if each.binned_sizes}
+    assert names["SIZES_WITH_BINS"] == binned
+    assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.embeds_names}
 
 
 def test_requirements_are_pinned_to_what_computed() -> None:

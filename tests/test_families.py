@@ -325,5 +325,5 @@ def test_a_lora_changes_the_picture_and_the_script_knows_it(
 )
 def test_text_in_quotes_is_told_apart_as_hunyuan_image_does(prompt: str) -> None:
     """Its other reader guides a whole batch as soon as one prompt has such text."""
-    pattern = family_of("HunyuanImagePipeline").told_apart
+    pattern = family_of("HunyuanImagePipeline").separate_call_pattern
     assert bool(re.search(pattern, prompt)) == (extract_glyph_text(prompt) is not None)

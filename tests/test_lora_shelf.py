@@ -35,7 +35,7 @@ def published(hub: Hub) -> Iterator[Repository]:
 
 
 def drop(manager: ModelManager, name: str, content: bytes) -> None:
-    with manager.taking(name) as path:
+    with manager.receiving(name) as path:
         path.write_bytes(content)
 
 
@@ -53,7 +53,7 @@ def test_a_dropped_lora_is_kept_among_loras_and_found_by_its_name(manager: Model
     assert (item.id, item.words, item.deletable) == ("Ink fox", ("inkfox",), True)
     assert LORAS.recorded(find_lora("Ink fox")) == item.path
     assert [each.item.id for each in manager.items()] == ["bundled"]
-    assert code_of(manager.taking("Ink fox.safetensors").__enter__) == "model_there"
+    assert code_of(manager.receiving("Ink fox.safetensors").__enter__) == "model_there"
     assert manager.delete("Ink fox") == len(content)
     assert manager.loras() == ()
     assert code_of(find_lora, "Ink fox") == "lora_missing"

@@ -103,7 +103,7 @@ def test_scales_vary_on_one_seed_and_are_verified(
     sd_studio: Studio, lora: Callable[[str, int], Path], sd: Path
 ) -> None:
     """Named in the prompt, as other tools do; at scale 0 it is the picture without it."""
-    path = LORAS.recorded(LORAS.take(lora("sd", 0)))
+    path = LORAS.recorded(LORAS.add(lora("sd", 0)))
     grid = sd_studio.grid(f"a fox <lora:{path.stem}:0.8>", **SMALL)
     assert grid[0].prompt == "a fox"
     finals = sd_studio.refine(grid[3], ["lora 0", "lora 0.5", "lora 1.5"])
@@ -179,7 +179,7 @@ def test_what_another_tool_named_is_taken_along(
     tmp_path: Path, lora: Callable[[str, int], Path]
 ) -> None:
     """AUTOMATIC1111's tag becomes ours where the file is known; the others are named."""
-    known = LORAS.take(lora("sd", 0)).id
+    known = LORAS.add(lora("sd", 0)).id
     words = f"a fox <lora:{known}:0.6> <lora:elsewhere:1>"
     file = file_with(parameters=f"{words}\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 4")
     (tmp_path / "a.png").write_bytes(file)

@@ -46,7 +46,7 @@ def test_a_fetched_model_is_described_and_deleted_with_its_size(manager: ModelMa
     assert (item.kind, item.revision, item.licence) == ("hub", COMMIT, "apache-2.0")
     assert (item.family, item.width, item.formats) == ("StableDiffusionPipeline", 64, ("float32",))
     assert found.fits
-    assert found.lock is None
+    assert found.probe is None
     assert item.num_bytes == done.total
     assert manager.delete(FOXES) == done.total
     assert FOXES not in ids(manager)
@@ -57,7 +57,7 @@ def test_tested_here_is_said_of_the_weights_that_were_tested(manager: ModelManag
     """Other weights under the same name have not been; nor have those that nobody has read yet."""
 
     def lock() -> ProbeReport | None:
-        return next(each.lock for each in manager.items() if each.item.id == FOXES)
+        return next(each.probe for each in manager.items() if each.item.id == FOXES)
 
     manager.download(FOXES)
     manager.downloads.wait(FOXES)
@@ -104,13 +104,13 @@ def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None
 def test_a_dropped_file_is_checked_before_it_is_kept(manager: ModelManager, tmp_path: Path) -> None:
     """A whole model stays under its name; anything else leaves nothing."""
     whole = checkpoint(tmp_path / "fox.safetensors")
-    with manager.taking("fox.safetensors") as path:
+    with manager.receiving("fox.safetensors") as path:
         shutil.copyfile(whole, path)
     assert "fox.safetensors" in ids(manager)
-    with pytest.raises(ModelError), manager.taking("other.safetensors") as path:
+    with pytest.raises(ModelError), manager.receiving("other.safetensors") as path:
         path.write_bytes(b"x" * 100)
     for name in ("fox.safetensors", "fox.ckpt", "../fox.safetensors", ".fox.safetensors"):
-        assert code_of(lambda each=name: manager.taking(each).__enter__())
+        assert code_of(lambda each=name: manager.receiving(each).__enter__())
     assert [each.name for each in shelf.own_folder().iterdir()] == ["fox.safetensors"]
     assert manager.delete("fox.safetensors") == whole.stat().st_size
     assert "fox.safetensors" not in ids(manager)
@@ -123,7 +123,7 @@ def test_a_dropped_file_gets_its_configurations_and_no_weights(
     family = "stable-diffusion-v1-5/stable-diffusion-v1-5"
     hub.add(family, sd)
     whole = checkpoint(tmp_path / "cat.safetensors")
-    with manager.taking("cat.safetensors") as path:
+    with manager.receiving("cat.safetensors") as path:
         shutil.copyfile(whole, path)
     (lacking,) = [each.item for each in manager.items() if each.item.id == "cat.safetensors"]
     assert lacking.problem is not None
@@ -188,7 +188,7 @@ def test_a_public_page_does_what_its_owner_lists(
     """Nothing is fetched, added or deleted by strangers but what the variable names."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     assert code_of(manager.download, FOXES) == "download_forbidden"
-    assert manager.first() == ()
+    assert manager.recommended() == ()
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"{FOXES}, bundled")
     manager.download(FOXES)
     assert manager.downloads.wait(FOXES).state == "done"
@@ -197,4 +197,4 @@ def test_a_public_page_does_what_its_owner_lists(
     assert ids(manager) == {FOXES}
     for change in (manager.delete, manager.discard, manager.add):
         assert code_of(change, FOXES) == "download_forbidden"
-    assert code_of(manager.taking("fox.safetensors").__enter__) == "download_forbidden"
+    assert code_of(manager.receiving("fox.safetensors").__enter__) == "download_forbidden"

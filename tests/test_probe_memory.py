@@ -8,12 +8,12 @@ from reports import report_for
 
 from seedgrid.core.recipe import Lora, NoiseShare, Passport, Upscaler
 from seedgrid.diffusion.probe_results import (
-    advise,
     advised_width,
     keep_report,
     lock_notice,
     newest_report,
     recall_report,
+    record_width,
 )
 
 PASSPORT = Passport(seedgrid="0.1.0", torch="2.13.0", device="cpu", threads=2)
@@ -107,13 +107,13 @@ def test_a_large_final_and_a_portable_picture_have_no_lock_to_test() -> None:
 def test_a_narrower_width_is_offered_after_a_no_and_never_a_wider_one() -> None:
     """For that model in that number format; what does not even repeat is computed alone."""
     digest = RECIPE.model.weights_sha256
-    advise(RECIPE, report_for(RECIPE, tested=4))
+    record_width(RECIPE, report_for(RECIPE, tested=4))
     assert advised_width(digest, "float32", 4) == 4
     for tested, offered in ((2, 2), (3, 2), (1, 1)):
-        advise(RECIPE, report_for(RECIPE, tested=tested))
+        record_width(RECIPE, report_for(RECIPE, tested=tested))
         assert advised_width(digest, "float32", 4) == offered
     assert advised_width(digest, "bfloat16", 4) == 4
     assert advised_width("e" * 64, "float32", 4) == 4
     never = RECIPE.replace(dtype="bfloat16")
-    advise(never, report_for(never, tested=0))
+    record_width(never, report_for(never, tested=0))
     assert advised_width(digest, "bfloat16", 4) == 1

@@ -16,7 +16,7 @@ from seedgrid.core.errors import (
     Notice,
 )
 from seedgrid.core.request import Request
-from seedgrid.diffusion.probe_results import advise
+from seedgrid.diffusion.probe_results import record_width
 from seedgrid.formats import png
 from seedgrid.studio import Studio, default_library, default_model
 from seedgrid.testing.fake import FakeBackend
@@ -115,7 +115,7 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     before = studio.start_refine(parent, [", artsy"])
-    advise(parent.recipe, report_for(parent.recipe, tested=1))
+    record_width(parent.recipe, report_for(parent.recipe, tested=1))
     words = studio.start_refine(parent, [", colorful"])
     noise = studio.start_variations(parent, weight=0.1)
     again = studio.start_again([parent])

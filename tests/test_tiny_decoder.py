@@ -87,11 +87,11 @@ def test_it_is_offered_for_the_models_here_and_fetched_once(
     hub.add(NAME, write_decoder(tmp_path / "published"))
     manager.download("someone/foxes")
     manager.downloads.wait("someone/foxes")
-    assert [each.id for each in manager.first() if each.use == "live"] == [NAME]
+    assert [each.id for each in manager.recommended() if each.use == "live"] == [NAME]
     manager.download(NAME)
     done = manager.downloads.wait(NAME)
     assert (done.state, done.error) == ("done", None)
-    assert [each.id for each in manager.first() if each.use == "live"] == []
+    assert [each.id for each in manager.recommended() if each.use == "live"] == []
     assert manager.tiny_decoder("someone/foxes") == NAME
     with pytest.raises(ModelError):
         registry.find(NAME)

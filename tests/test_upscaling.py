@@ -61,7 +61,7 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     run = studio.start_final(picked, 4, upscaler=str(network))
     (entry,) = run.result()
     recipe = entry.recipe
-    assert recipe.upscaler == UPSCALERS.take(network)
+    assert recipe.upscaler == UPSCALERS.add(network)
     assert (recipe.width, recipe.height, recipe.lock_width) == (768, 640, 1)
     assert (recipe.start, recipe.prompt) == (picked.pixels_sha256, "a fox")
     assert entry.lineage.change == "768x640, 2x-foxes"
@@ -112,7 +112,7 @@ def test_without_spandrel_one_sentence_says_what_to_install(
     """A network of another kind than Compact cannot be read without it."""
     monkeypatch.setitem(sys.modules, "spandrel", None)
     with refused(ModelError, "upscaler_library", match=r"seedgrid\[upscale\]"):
-        upscaling.Enlarger().load(UPSCALERS.take(network), torch.device("cpu"))
+        upscaling.Enlarger().load(UPSCALERS.add(network), torch.device("cpu"))
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def painter(tmp_path: Path) -> Iterator[Studio]:
 
 def plain(path: Path, picture: Path, scale: int) -> np.ndarray:
     """Enlarge a picture of one tile as the network's own documentation does it."""
-    if needs_spandrel_for(UPSCALERS.take(path)):
+    if needs_spandrel_for(UPSCALERS.add(path)):
         import spandrel
 
         network = spandrel.ModelLoader(device="cpu").load_from_file(path).eval()
@@ -142,7 +142,7 @@ def plain(path: Path, picture: Path, scale: int) -> np.ndarray:
 def test_a_picture_equals_the_plain_network(painter: Studio, tmp_path: Path, kind: str) -> None:
     """Of one tile, bit for bit, and verified; a Compact one by torch alone."""
     path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4, kind=kind)
-    assert needs_spandrel_for(UPSCALERS.take(path)) == (kind == "ESRGAN")
+    assert needs_spandrel_for(UPSCALERS.add(path)) == (kind == "ESRGAN")
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 4, upscaler=str(path))
     np.testing.assert_array_equal(np.asarray(large.image), plain(path, picked.path, 4))
@@ -229,4 +229,4 @@ def test_what_a_hostile_file_says_of_its_layers_is_not_believed(
     """A layer of gigabytes stood in a file of three hundred bytes, and spandrel would make it."""
     path = tmp_path / "4x-foxes.safetensors"
     save_file({name: np.zeros(shape, np.float32) for name, shape in layers.items()}, path)
-    assert code_of(UPSCALERS.take, path) == "upscaler_damaged"
+    assert code_of(UPSCALERS.add, path) == "upscaler_damaged"

@@ -226,7 +226,7 @@ def _row(managed: ManagedModel) -> dict[str, Any]:
         card = registry.Model(id=item.id, revision=item.revision, path=item.path).card
     except ModelError as error:
         return row | {"problem": str(error)}
-    lock = managed.lock
+    probe = managed.probe
     return row | {
         "family": card.family,
         "size": f"{card.width}x{card.height}",
@@ -237,6 +237,6 @@ def _row(managed: ManagedModel) -> dict[str, Any]:
         "needs": dict(item.needs),
         "fitting": item.fitting,
         "fits": managed.fits,
-        "lock_tested": lock.tested_at[:10] if lock else None,
-        "lock_holds": lock.holds if lock else None,
+        "lock_tested": probe.tested_at[:10] if probe else None,
+        "lock_holds": probe.holds if probe else None,
     }

@@ -67,7 +67,7 @@ def with_files(
     return replace(
         request,
         start=studio.take_start(start) if start else None,
-        loras=studio.model_manager.take_loras(loras or ()),
+        loras=studio.model_manager.find_loras(loras or ()),
     )
 
 

@@ -93,7 +93,7 @@ class Backend(Protocol):
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Load what the recipe needs, check its settings, and return the passport it would have.
+        """Load what the recipe needs, check its settings, and return its picture's passport.
 
         The answer is valid for all recipes of the same `batch_key`. `watch` is called while a model
         is loaded.

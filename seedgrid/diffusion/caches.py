@@ -95,13 +95,13 @@ class LoadedModel:
         if not recipe.start:
             return self.pipeline
         family = self.files.family
-        if not family.from_start:
+        if not family.image_to_image:
             value, name = recipe.model.id, family.pipeline
             raise InputError("start_family", field="start", value=value, family=name)
-        return self._from_start
+        return self._image_to_image
 
     @cached_property
-    def _from_start(self) -> Any:
+    def _image_to_image(self) -> Any:
         """The image-to-image pipeline, which shares all parts."""
         import diffusers
 
@@ -214,7 +214,7 @@ class TextCache:
         self._rows = SizedCache[_Row](_KEPT_TEXT_BYTES)
 
     @contextmanager
-    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
+    def applied_to(self, pipeline: Any, context: str) -> Iterator[None]:
         """Use the cache in the block; `context` names all that outputs depend on besides inputs."""
         with ExitStack() as stack:
             for name in _ENCODERS:
@@ -281,7 +281,7 @@ class PairDecoder:
         return recall(_PAIRS)
 
     @contextmanager
-    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
+    def applied_to(self, pipeline: Any, context: str) -> Iterator[None]:
         """Decode in pairs in the block, where that gives the same bits for this `context`."""
         vae = getattr(pipeline, "vae", None)
         if vae is None:

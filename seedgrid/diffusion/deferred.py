@@ -34,7 +34,7 @@ class DeferredBackend:
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Import torch, load what the recipe needs, and return the passport it would have."""
+        """Import torch, load what the recipe needs, and return its picture's passport."""
         return self._painter.prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:

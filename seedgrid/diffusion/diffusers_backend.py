@@ -20,11 +20,11 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.variations import WITHOUT_PARENT
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, PreviewMaker, Unwatched, Watch
 from seedgrid.diffusion.caches import LoadedModel, PairDecoder, PipelineCache, SizedCache, TextCache
-from seedgrid.diffusion.environment import computing, current_passport
+from seedgrid.diffusion.environment import current_passport, torch_settings
 from seedgrid.diffusion.loading import empty_cache, pick_device, quantiser_of
-from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, in_one_call, paint_batch
+from seedgrid.diffusion.pipeline_call import CallContext, as_one_call, call_pipeline, paint_batch
 from seedgrid.diffusion.probe import run_probe
-from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.probe_results import ProbeReport, keep_report, recall_report, record_width
 from seedgrid.diffusion.steering import SteeringPlan, Trajectory, max_bytes, missing_parents
 from seedgrid.diffusion.upscaling import Enlarger
 from seedgrid.models import registry
@@ -42,8 +42,8 @@ class DiffusersBackend:
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
-        self._decoding = PairDecoder()
-        # By recipe and passport; children of these pictures follow them (steering.py)
+        self._pair_decoder = PairDecoder()
+        # By recipe id and passport digest, for refinements that follow them (steering.py)
         self._trajectories = SizedCache[Trajectory](max_bytes())
         self._enlarger = Enlarger()
 
@@ -54,7 +54,7 @@ class DiffusersBackend:
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Load what the recipe needs, and return the passport it would have."""
+        """Load what the recipe needs, and return its picture's passport."""
         prepare = partial(self._prepare, recipe, placement, watch)
         if recipe.upscaler is not None:
             prepare = partial(self._enlarger.prepare, recipe, recipe.upscaler, placement)
@@ -88,8 +88,9 @@ class DiffusersBackend:
             probe = partial(self._run_probe, recipe, placement, watch)
             report = self._within_memory(probe, recipe, placement, watch)
             keep_report(recipe, passport, report)
+        # The width that is advised holds for the default placement.
         if replace(placement, device="auto", previews=True) == Placement():
-            advise(recipe, report)
+            record_width(recipe, report)
         return report
 
     def close(self) -> None:
@@ -103,13 +104,13 @@ class DiffusersBackend:
 
     def load(self, recipe: Recipe, placement: Placement) -> Any:
         """Return the loaded diffusers pipeline itself; changing it changes later pictures."""
-        with computing(recipe, placement):
+        with torch_settings(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
     def _prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        with computing(recipe, placement):
+        with torch_settings(recipe, placement):
             loaded = self._pipelines.get(recipe, placement, watch)
             loaded.check_settings(recipe)
             passport = _passport(recipe, loaded, placement)
@@ -126,20 +127,20 @@ class DiffusersBackend:
         are_parents: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Trajectory], ...]:
-        """Paint parents that are not kept, then a batch, and keep its trajectories.
+        """Paint parents whose trajectories are not in memory, then a batch, and keep its own.
 
         All of a batch of parents is recorded, however much memory it takes.
         """
         first = recipes[0]
-        parents, part = self._parent_trajectories(recipes, placement, watch)
+        parents, batch_watch = self._parent_trajectories(recipes, placement, watch)
         limit = math.inf if are_parents else max_bytes()
         plan = SteeringPlan(parents=parents, halt_steps=halt_steps, max_bytes=limit)
-        with computing(first, placement):
+        with torch_settings(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = _passport(first, loaded, placement)
-            part.noise(lambda: loaded.preview.of_noise(recipes))
+            batch_watch.noise(lambda: loaded.preview.of_noise(recipes))
             contexts = self._contexts(first, passport, loaded.device, placement.decoder)
-            painted = paint_batch(recipes, loaded, part, contexts, plan)
+            painted = paint_batch(recipes, loaded, batch_watch, contexts, plan)
         for recipe, (outcome, trajectory) in zip(recipes, painted, strict=True):
             if not isinstance(outcome, RunError) and not placement.decoder:
                 trajectory.pixels = outcome
@@ -151,7 +152,7 @@ class DiffusersBackend:
     def _parent_trajectories(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[dict[str, Trajectory], Watch]:
-        """Return the trajectories of recipes' parents, by id; paint them if they are not kept.
+        """Return the trajectories of recipes' parents, by id; paint those not in memory.
 
         Also returns a watch for the batch, which counts the steps of parents, too.
         """
@@ -161,7 +162,7 @@ class DiffusersBackend:
         def find(parent: Recipe) -> Trajectory | None:
             return self._trajectories.get(parent.id + self._prepare(parent, placement).digest)
 
-        with computing(recipes[0], placement):
+        with torch_settings(recipes[0], placement):
             config = self._pipelines.get(recipes[0], placement).scheduler_config
             order = make_scheduler(recipes[0].scheduler, config).order
         trajectories, batches = missing_parents(recipes, find, order)
@@ -169,14 +170,14 @@ class DiffusersBackend:
         done = 0
         for index, (parents, halt_steps) in enumerate(batches):
             later = steps * (len(batches) - index)
-            part = _PartWatch(watch, done, later_steps=later, halt=halt_steps * order)
-            painted = self._paint(parents, placement, part, are_parents=True, halt_steps=halt_steps)
-            done = part.end
+            each = _BatchWatch(watch, done, later_steps=later, halt=halt_steps * order)
+            painted = self._paint(parents, placement, each, are_parents=True, halt_steps=halt_steps)
+            done = each.steps_after
             for parent, (outcome, trajectory) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
                 trajectories[parent.id] = trajectory
-        return trajectories, _PartWatch(watch, done)
+        return trajectories, _BatchWatch(watch, done)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -198,14 +199,14 @@ class DiffusersBackend:
         raise RunError("memory_full", **sizes, device=str(pick_device(placement.device)))
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        with computing(recipe, placement):
+        with torch_settings(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
             # Without the caches, so that every row is really computed
             def compute(
                 recipes: Sequence[Recipe], tested_slot: int, watching: CallContext
             ) -> list[torch.Tensor]:
-                batch = in_one_call(recipes, loaded, tested_slot)
+                batch = as_one_call(recipes, loaded, tested_slot)
                 output = call_pipeline(batch, loaded, watch, [watching])
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
@@ -223,8 +224,8 @@ class DiffusersBackend:
         tiny = partial(self._pipelines.tiny_decoder, name=decoder, device=device)
         return [
             *([tiny] if decoder else []),
-            partial(self._text_cache.used_by, context=context),
-            partial(self._decoding.used_by, context=context),
+            partial(self._text_cache.applied_to, context=context),
+            partial(self._pair_decoder.applied_to, context=context),
         ]
 
 
@@ -233,7 +234,7 @@ def _passport(recipe: Recipe, loaded: LoadedModel, placement: Placement) -> Pass
     return current_passport(loaded.device, placement, filter(None, libraries))
 
 
-class _PartWatch:
+class _BatchWatch:
     """Reports to `watch` the progress of one of several batches, counting the steps of all.
 
     `steps_before` were run before this batch, `later_steps` follow it; it is halted at step `halt`
@@ -251,7 +252,7 @@ class _PartWatch:
         self._last = 0
 
     @property
-    def end(self) -> int:
+    def steps_after(self) -> int:
         """The number of steps done after this batch; the step that halts it was not reported."""
         return self._steps_before + (self._halt or self._last)
 

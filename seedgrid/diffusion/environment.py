@@ -24,7 +24,7 @@ from seedgrid.core.recipe import Determinism, Passport, Recipe
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, even_threads
 from seedgrid.diffusion.process import limits_in_force, processor_name
 
-_LIMITS_AT_START: Final = limits_in_force(os.environ)  # Libraries read them only at their start
+_LIMITS_AT_START: Final = limits_in_force(os.environ)  # Libraries read these variables once
 
 CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUE: Final = ":16:8"
@@ -64,7 +64,7 @@ _Switch = tuple[Callable[[], Any], Callable[[Any], Any]]  # Reads and sets a glo
 
 
 @contextmanager
-def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
+def torch_settings(recipe: Recipe, placement: Placement) -> Iterator[None]:
     """Set switches, attention kernel and threads for a recipe and a placement in the block.
 
     Raises `attention_unknown`, or as `determinism`.
@@ -114,13 +114,13 @@ def _switched(values: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _values_of(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return switches' values from their texts in a passport; None if the type is not its own."""
+    """Return switches' values from a passport's texts; None for one of another type."""
     current = {name: read() for name, (read, _) in _switches().items() if name in texts}
     values = {name: _SWITCH_VALUES.get(texts[name]) for name in current}
     return {name: v if type(v) is type(current[name]) else None for name, v in values.items()}
 
 
-def in_force() -> dict[str, str]:
+def current_switches() -> dict[str, str]:
     """Return the current text of every switch, and with CUDA cuBLAS's workspace setting."""
     states = {name: str(read()).lower() for name, (read, _) in _switches().items()}
     if torch.cuda.is_available():
@@ -129,7 +129,7 @@ def in_force() -> dict[str, str]:
 
 
 def _prepare_cublas() -> None:
-    """Set cuBLAS's workspace for this process; raise if CUDA, which reads it at its start, runs."""
+    """Set cuBLAS's workspace for this process; raise if CUDA, which reads it once, has started."""
     if not torch.cuda.is_available() or os.environ.get(CUBLAS_VARIABLE) in _DETERMINISTIC_CUBLAS:
         return
     if torch.cuda.is_initialized():
@@ -141,7 +141,7 @@ def _switches() -> dict[str, _Switch]:
     """Return how to read and set each switch, by name, in the order in which they must be set.
 
     Since torch 2.9 precisions have an older and a newer switch (`newer`). Setting the older one
-    also sets the newer, so the older come first. Reading it raises while the two contradict.
+    also sets the newer, so the older come first. Reading the older raises while the two differ.
     """
     backends: Any = torch.backends
     read_tf32, write_tf32 = _attribute(backends.cudnn, "allow_tf32")
@@ -185,7 +185,7 @@ def _autocast(device: str) -> _Switch:
 
 
 def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a deprecated function of torch without its warnings; None replaces RuntimeErrors."""
+    """Return a deprecated function of torch without warnings, with None for a RuntimeError."""
 
     def quiet(*values: Any) -> Any:
         with warnings.catch_warnings():
@@ -201,11 +201,11 @@ def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
 def current_passport(
     device: torch.device, placement: Placement, libraries: Iterable[str] = ()
 ) -> Passport:
-    """Return the passport of what is computed now, inside `computing`: all that may change bits.
+    """Return the passport of what is computed now in `torch_settings`: all that may change bits.
 
     `libraries` are the other libraries whose versions it records.
     """
-    switches = in_force()
+    switches = current_switches()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")
     device_name, driver = _name_and_driver(device)

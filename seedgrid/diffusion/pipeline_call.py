@@ -98,7 +98,7 @@ def call_pipeline(
                 mixed_noise(pipeline, cells, watch),
                 weighted_prompts(pipeline, cells),
                 _reported_tiles(pipeline, watch),
-                steering.used_by(pipeline, loaded.files.family.denoiser),
+                steering.applied_to(pipeline, loaded.files.family.denoiser),
                 ExitStack() as stack,
             ):
                 for context in contexts:
@@ -106,6 +106,7 @@ def call_pipeline(
                 output = pipeline(
                     **_arguments(cells, loaded, encoded),
                     **start,
+                    # The seeds' only other uses: `spread` in steering.py, and previews.py
                     generator=fresh_generators([cell.seed for cell in cells]),
                     output_type="pt",
                 )
@@ -138,7 +139,7 @@ def _encode_prompts(
 ) -> list[EncodedPrompts]:
     """Encode each recipe's prompts one by one; empty for families that encode a whole batch."""
     family = loaded.files.family
-    if not family.alone:
+    if not family.encodes_separately:
         return []
     with _arithmetic_of(recipes[0]), ExitStack() as stack:
         scale_loras(loaded.pipeline, recipes[0])
@@ -147,8 +148,8 @@ def _encode_prompts(
         return encode_each(loaded.pipeline, family, recipes)
 
 
-def in_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:
-    """Return recipes that share one call: those that cannot get those of `index`."""
+def as_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:
+    """Return the recipes; those that cannot share the call of `index` get its prompts."""
     calls = _calls(recipes, loaded, _encode_prompts(recipes, loaded))
     shared = next(call for call in calls if index in call)
     prompts = {name: getattr(recipes[index], name) for name in ("prompt", "negative_prompt")}
@@ -176,15 +177,16 @@ def _calls(
 
     No recipe may change how others of its call are computed. SDXL computes an absent negative
     prompt otherwise than an empty one, but does not mix them in a call. Prompts encoded one by one
-    share a call if they fill equally many blocks; see also `Family.told_apart`.
+    share a call if they fill equally many blocks; see also `Family.separate_call_pattern`.
     """
     family = loaded.files.family
+    pattern = family.separate_call_pattern
     groups: dict[object, list[int]] = {}
     for index, recipe in enumerate(recipes):
         num_blocks = encoded[index].num_blocks if encoded else ()
         is_zeroed = family.zeroes_empty_negative and not recipe.negative_prompt
-        is_told_apart = bool(family.told_apart and family.told_apart.search(recipe.prompt))
-        groups.setdefault((num_blocks, is_zeroed, is_told_apart), []).append(index)
+        is_separate = bool(pattern and pattern.search(recipe.prompt))
+        groups.setdefault((num_blocks, is_zeroed, is_separate), []).append(index)
     return list(groups.values())
 
 

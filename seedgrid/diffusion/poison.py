@@ -21,10 +21,10 @@ from seedgrid.diffusion.libraries import replaced
 
 Kind = Literal["nan", "huge", "ordinary", "near"]  # What a neighbour's rows are replaced by
 Kinds = tuple[Kind, ...]
-WILD: Final[Kinds] = ("nan", "huge")
-MILD: Final[Kinds] = ("near", "ordinary")
+EXTREME: Final[Kinds] = ("nan", "huge")
+REALISTIC: Final[Kinds] = ("near", "ordinary")
 
-BETWEEN: Final = "between the parts"
+INPUTS: Final = "between the parts"  # The check of what denoiser and decoder are given
 _NOT_POISONED: Final = ("_ids", "_mask")  # Suffixes of arguments' names: positions and masks
 _HUGE_POWER: Final = 0.4  # Power of a format's largest number: sums of its squares are finite
 _NEAR_FACTOR: Final = 1.0625
@@ -34,7 +34,7 @@ _NEAR_FACTOR: Final = 1.0625
 class PoisonedGrid:
     """Poisons the neighbours in one call of a pipeline, and reports the tested picture's rows.
 
-    Raises RunCancelled at the first call of a part of the pipeline after `watch.cancelled`.
+    Raises RunCancelled if `watch.cancelled`, which is read at each call of a part of the pipeline.
     """
 
     watch: Watch
@@ -42,9 +42,9 @@ class PoisonedGrid:
     width: int  # W, the number of pictures in the batch
     tested_slot: int  # The position of the tested picture in the batch, from 0
     kinds: Kinds  # Of the neighbours, in turn
-    calls_per_kind: int = 1  # After so many calls of a part, each neighbour becomes the next kind
+    calls_per_kind: int = 1  # After so many calls of a part, each neighbour gets its next kind
     has_lists: bool  # Whether a batch may also be a list, with one tensor for each picture
-    _calls: dict[str, int] = field(default_factory=dict, init=False)  # Of each part, from 0
+    _calls: dict[str, int] = field(default_factory=dict, init=False)  # Each part's last, from 0
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
@@ -84,7 +84,7 @@ class PoisonedGrid:
         if not row_counts:
             return None
         call = self._count_call(name)
-        self.report(BETWEEN, self._tested_rows_in((args, kwargs), row_counts))
+        self.report(INPUTS, self._tested_rows_in((args, kwargs), row_counts))
         poisoned_kwargs = {
             key: value if key.endswith(_NOT_POISONED) else self._poisoned(value, call, row_counts)
             for key, value in kwargs.items()
@@ -104,7 +104,7 @@ class PoisonedGrid:
             if not self._is_batch(latents):
                 return decode(latents, *args, **kwargs)
             call = self._count_call("vae")
-            self.report(BETWEEN, [self.tested_rows(latents)])
+            self.report(INPUTS, [self.tested_rows(latents)])
             output = decode(self._poisoned(latents, call), *args, **kwargs)
             self.report("decoder", self._tested_rows_in(output, {len(latents)}))
             # Without NaN, which a safety checker cannot turn into bytes
@@ -118,7 +118,7 @@ class PoisonedGrid:
         return tensor.ndim > 0 and tensor.shape[0] > 0 and tensor.shape[0] % self.width == 0
 
     def _row_counts(self, arguments: Any) -> set[int]:
-        """Return the numbers of rows that tensors of a call for a batch may have; else nothing."""
+        """Return the numbers of rows that a batch's tensors may have; none if this is no batch."""
         rows = self._tensors_in(arguments)[0]
         return {rows.shape[0], self.width} if self._is_batch(rows) else set()
 
@@ -135,9 +135,9 @@ class PoisonedGrid:
     ) -> Any:
         """Return a nested value with poisoned neighbours, in the same memory layout.
 
-        `call` is the number of this call of the part. Tensors with other `row_counts` are returned
-        as they are; those of whole numbers or one dimension are copied. `kinds` overrides the
-        grid's own.
+        `call` is the number of this call of the part. Tensors whose number of rows is not in
+        `row_counts` are returned as they are; those of whole numbers or one dimension are copied
+        unchanged. `kinds` overrides the grid's own.
         """
 
         def poison(tensor: torch.Tensor) -> torch.Tensor:

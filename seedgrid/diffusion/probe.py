@@ -1,11 +1,11 @@
-"""Test the lock: paint one picture in two short grids, beside mild and beside wild neighbours.
+"""Test the lock: paint one picture in two short grids with different neighbours.
 
 The neighbours' rows are replaced in the inputs of text encoder, denoiser and decoder, and in the
 outputs of denoiser and decoder (poison.py). In the first grid the tested picture is in the last
-slot, and its neighbours are mild: near it, or ordinary. In the second grid it is in the first slot,
-and its neighbours are wild: NaN or huge, with prompts of other lengths. The tested picture's rows
-in all these inputs and outputs, and the final picture before it is rounded, must be equal bit for
-bit. docs/lock.md says what this cannot find.
+slot, and its neighbours are realistic: near it, or its values in another order. In the second grid
+it is in the first slot, and its neighbours are extreme: NaN or huge, with prompts of other lengths.
+The tested picture's rows in all these inputs and outputs, and the final picture before it is
+rounded, must be equal bit for bit. docs/lock.md says what this cannot find.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.pipeline_call import CallContext
-from seedgrid.diffusion.poison import BETWEEN, MILD, WILD, PoisonedGrid
+from seedgrid.diffusion.poison import EXTREME, INPUTS, REALISTIC, PoisonedGrid
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
@@ -31,8 +31,8 @@ _LONG_PROMPT: Final = " ".join(  # With the greatest and smallest bracket weight
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 
-# Computes a batch inside a context, and returns results with one row for each recipe. The number is
-# the tested recipe's slot: others that cannot share a call with it get its prompts.
+# Computes a batch inside a context, and returns results with one row for each recipe. The int is
+# the tested recipe's slot: recipes that cannot share its call are given its prompts.
 Compute = Callable[[Sequence[Recipe], int, CallContext], list[torch.Tensor]]
 
 
@@ -41,10 +41,10 @@ class _LeakFound(Exception):  # noqa: N818 (a signal, not an error)
 
 
 def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
-    """Find the greatest batch width at which no leak is found, whatever prompt and seed are.
+    """Find the greatest batch width at which no leak is found, for any prompt and seed.
 
-    Raises RunCancelled before a call of a part of the pipeline, if `watch.cancelled`; RunError if a
-    batch fails, `picture_nan` if the tested picture itself is NaN.
+    Raises RunCancelled if `watch.cancelled`, which is read at each call of a part of the pipeline;
+    RunError if a batch fails, `picture_nan` if the tested picture itself is NaN.
     """
     started = time.monotonic()
     checks: list[Check] = []
@@ -85,24 +85,24 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
 def _paint_twice(
     recipe: Recipe, compute: Compute, watch: Watch, family: Family, comparison: _Comparison
 ) -> None:
-    """Compare a picture beside mild and beside wild neighbours, last: NaN may stay in the model."""
+    """Compare a picture in two grids, the extreme one last, as its NaN may stay in the model."""
     width = recipe.lock_width
-    grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.lists_words)
-    # Mild neighbours change every second call only: some step caches skip a step only then.
-    mild = grid(report=comparison.record, tested_slot=width - 1, kinds=MILD, calls_per_kind=2)
-    wild = grid(report=comparison.compare, tested_slot=0, kinds=WILD)
+    grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.takes_embeds_list)
+    # A neighbour keeps its kind for two calls, as step caches skip a step only if inputs are alike.
+    first = grid(report=comparison.record, tested_slot=width - 1, kinds=REALISTIC, calls_per_kind=2)
+    second = grid(report=comparison.compare, tested_slot=0, kinds=EXTREME)
     others = [_reseeded(recipe, number) for number in range(1, width)]
     # Some pipelines look only at the first negative prompt of the batch.
     others[:1] = [each.model_copy(update=_other_negative(recipe, family)) for each in others[:1]]
-    painted = compute([*others, recipe], mild.tested_slot, mild.watching)
-    tested = [mild.tested_rows(rows) for rows in painted]
+    painted = compute([*others, recipe], first.tested_slot, first.watching)
+    tested = [first.tested_rows(rows) for rows in painted]
     if not all(bool(torch.isfinite(rows).all()) for rows in tested):
         raise RunError("picture_nan")  # It is NaN by itself, so leaks into it cannot be seen.
     comparison.record("picture", tested)
     others = [_reworded(recipe, number, family) for number in range(1, width)]
-    painted = compute([recipe, *others], wild.tested_slot, wild.watching)
-    comparison.compare("picture", [wild.tested_rows(rows) for rows in painted])
-    comparison.end(f"denoiser ({family.denoiser})")
+    painted = compute([recipe, *others], second.tested_slot, second.watching)
+    comparison.compare("picture", [second.tested_rows(rows) for rows in painted])
+    comparison.check_complete(f"denoiser ({family.denoiser})")
 
 
 def _reseeded(recipe: Recipe, number: int) -> Recipe:
@@ -113,8 +113,8 @@ def _reseeded(recipe: Recipe, number: int) -> Recipe:
 def _reworded(recipe: Recipe, number: int, family: Family) -> Recipe:
     """Return a recipe with another seed and a longer prompt, a shorter one or an empty one.
 
-    Recipes of odd numbers mix noise if the tested one does not, and the other way round; the same
-    holds for having a negative prompt.
+    With an odd `number` it mixes noise, and has a negative prompt, exactly if the tested recipe
+    does not, where the family allows it.
     """
     reseeded = _reseeded(recipe, number + recipe.lock_width)
     if not family.has_prompt:
@@ -122,7 +122,7 @@ def _reworded(recipe: Recipe, number: int, family: Family) -> Recipe:
     changes: dict[str, Any] = {"prompt": (_LONG_PROMPT, "fox", "")[(number - 1) % 3]}
     if recipe.negative_prompt:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(number - 1) % 3]
-    if number % 2 and family.mixes_noise:
+    if number % 2 and family.can_mix_noise:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
     if number % 2:
         changes |= _other_negative(recipe, family)
@@ -160,10 +160,10 @@ class _Comparison:
         unequal = [(a, b) for a, b in zip(rows, expected, strict=True) if not torch.equal(a, b)]
         self._add_check(part, compared, sum(int((a != b).sum()) for a, b in unequal))
 
-    def end(self, part: str) -> None:
+    def check_complete(self, part: str) -> None:
         """Check that all recorded rows were compared, and that this part was among them."""
         if self._num_compared != len(self._recorded):
-            self._add_check(BETWEEN, 1, 1)
+            self._add_check(INPUTS, 1, 1)
         if part not in self.checks:
             self._add_check(part, 1, 1)
 

@@ -84,7 +84,7 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
     return None
 
 
-def advise(recipe: Recipe, report: ProbeReport) -> None:
+def record_width(recipe: Recipe, report: ProbeReport) -> None:
     """If a probe found a leak, offer narrower batches for this model from now on."""
     if not report.holds:
         sha256, dtype = recipe.model.weights_sha256, recipe.dtype

@@ -134,8 +134,8 @@ class Steering:
         return result
 
     @contextmanager
-    def used_by(self, pipeline: Any, denoiser: str) -> Iterator[None]:
-        """Skip a pipeline's denoiser while all rows are held; `_spread` rows' embeddings."""
+    def applied_to(self, pipeline: Any, denoiser: str) -> Iterator[None]:
+        """Skip a pipeline's denoiser while all rows are held; move embeddings (`_spread`)."""
         module = getattr(pipeline, denoiser)
         original = module.forward
 

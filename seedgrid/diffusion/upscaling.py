@@ -20,7 +20,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_e
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, Upscaler
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
-from seedgrid.diffusion.environment import computing, current_passport
+from seedgrid.diffusion.environment import current_passport, torch_settings
 from seedgrid.diffusion.libraries import foreign_errors
 from seedgrid.diffusion.loading import pick_device
 from seedgrid.models.files import read_header
@@ -29,7 +29,7 @@ from seedgrid.storage import starts
 
 _TILE_PX: Final = 128
 _MARGIN_PX: Final = 16  # Around a tile, enlarged with it and then cut off
-_COLOURS: Final = 3
+_CHANNELS: Final = 3
 _PREVIEW_STEP: Final = 4  # Previews show every fourth pixel of every fourth row
 _MAX_SCALE: Final = 8  # Of a network: with 64, a picture of 2048 pixels would take 50 gigabytes
 
@@ -70,10 +70,10 @@ class Enlarger:
         return self._key == (recipe.upscaler, str(pick_device(placement.device)))
 
     def prepare(self, recipe: Recipe, upscaler: Upscaler, placement: Placement) -> Passport:
-        """Load the network, and return the passport it would have."""
+        """Load the network, and return the enlarged picture's passport."""
         starts.check_there([recipe.start])
         device = pick_device(placement.device)
-        with computing(recipe, placement):
+        with torch_settings(recipe, placement):
             network = self.load(upscaler, device)
             libraries = () if isinstance(network, Compact) else ("spandrel",)
             return current_passport(device, placement, libraries)
@@ -83,7 +83,7 @@ class Enlarger:
     ) -> Outcome:
         """Enlarge the start of a recipe to the recipe's size."""
         device = pick_device(placement.device)
-        with computing(recipe, placement):
+        with torch_settings(recipe, placement):
             return _enlarge(recipe, self.load(upscaler, device), device, watch)
 
     def clear(self) -> None:
@@ -140,7 +140,7 @@ def _enlarged(
             raise RunCancelled("run_cancelled")
         tile = _enlarged_tile(pixels, top, left, network, device)
         if not np.isfinite(tile).all():
-            return np.empty((0, 0, _COLOURS), np.uint8)
+            return np.empty((0, 0, _CHANNELS), np.uint8)
         target = canvas[top * scale :, left * scale :]
         target[: tile.shape[0], : tile.shape[1]] = (tile * 255).round()
         show(canvas)
@@ -166,7 +166,7 @@ def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
         if is_memory_error(error):
             raise
         raise ModelError("upscaler_unknown", value=name) from error
-    if (network.input_channels, network.output_channels) != (_COLOURS, _COLOURS):
+    if (network.input_channels, network.output_channels) != (_CHANNELS, _CHANNELS):
         raise ModelError("upscaler_unknown", value=name)
     return network.eval()
 
@@ -187,13 +187,13 @@ def _corners(width: int, height: int) -> list[tuple[int, int]]:
 
 def _enlarged_tile(pixels: Pixels, top: int, left: int, network: Any, device: torch.device) -> Any:
     """Return the tile with this corner, enlarged: (rows, columns, 3), 0 … 1."""
-    scale, reach = network.scale, _TILE_PX + _MARGIN_PX
+    scale, extent = network.scale, _TILE_PX + _MARGIN_PX
     first_row, first_column = max(0, top - _MARGIN_PX), max(0, left - _MARGIN_PX)
-    part = pixels[first_row : top + reach, first_column : left + reach].copy()
+    part = pixels[first_row : top + extent, first_column : left + extent].copy()
     image = torch.from_numpy(part).permute(2, 0, 1)[None].to(device).float() / 255  # (1, 3, h, w)
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
-    expected = (image.shape[2] * scale, image.shape[3] * scale, _COLOURS)
+    expected = (image.shape[2] * scale, image.shape[3] * scale, _CHANNELS)
     if large.shape != expected:
         shapes = {"value": large.shape, "wanted": expected}
         raise RunError("picture_shape", **{k: "x".join(map(str, v)) for k, v in shapes.items()})

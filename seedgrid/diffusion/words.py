@@ -6,7 +6,7 @@ takes the mean over the whole batch, so neighbours change a picture; here it is 
 
 One by one: some families pad prompts to the longest one of the batch. Tensors of another length run
 through other kernels, so the bits of a picture would depend on its neighbours' prompts. For these
-families (`Family.alone`) `encode_prompt` is called once for each prompt, and prompts with an
+(`Family.encodes_separately`) `encode_prompt` is called once for each prompt, and prompts with an
 attention mask are padded to whole blocks of tokens. The pipeline's call is given `prompt_embeds`
 instead of prompts; only prompts of equally many blocks share a call.
 """
@@ -90,20 +90,18 @@ class EncodedPrompts:
 def encode_each(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[EncodedPrompts]:
     """Encode each recipe's prompts in calls of their own; equal ones only once."""
     encode = cache(partial(_encode, pipeline, family))
-    return [
-        encode(recipe.prompt, family.left_out(recipe) if family.needs_negative(recipe) else None)
-        for recipe in recipes
-    ]
+    needs, negative = family.needs_negative, family.negative_prompt_of
+    return [encode(each.prompt, negative(each) if needs(each) else None) for each in recipes]
 
 
 def embeds_arguments(encoded: Sequence[EncodedPrompts], family: Family) -> dict[str, Any]:
     """Return a call's arguments `prompt_embeds` and the like, for prompts of equal `num_blocks`."""
     arguments: dict[str, Any] = {}
     for prefix in encoded[0].results:
-        for position, name in enumerate(family.alone):
+        for position, name in enumerate(family.embeds_names):
             rows = [each.results[prefix][position] for each in encoded]
-            arguments[prefix + name] = rows if family.lists_words else torch.stack(rows)
-    if len(family.alone) > 1:
+            arguments[prefix + name] = rows if family.takes_embeds_list else torch.stack(rows)
+    if len(family.embeds_names) > 1:
         # With the default, longer prompts would be cut, and a mask without zeros dropped.
         arguments["max_sequence_length"] = max(
             value.shape[1] for value in arguments.values() if isinstance(value, torch.Tensor)
@@ -128,11 +126,11 @@ def _encode(pipeline: Any, family: Family, prompt: str, negative: str | None) ->
         encoded = _as_tuple(pipeline.encode_prompt(prompt=[prompt], **options))
         if negative is not None and not encodes_both:
             encoded += _as_tuple(pipeline.encode_prompt(prompt=[negative], **options))
-    count = len(family.alone)
+    count = len(family.embeds_names)
     results, num_blocks = {}, []
     for index, prefix in enumerate(("",) if negative is None else ("", "negative_")):
         tensors = encoded[index * count : (index + 1) * count]
-        results[prefix], blocks = _in_blocks(tensors, family.word_block)
+        results[prefix], blocks = _in_blocks(tensors, family.tokens_per_block)
         num_blocks.append(blocks)
     return EncodedPrompts(results=results, num_blocks=tuple(num_blocks))
 

@@ -83,12 +83,15 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
 def _tables() -> dict[str, Any]:
     """Return the program's tables of pipeline properties."""
     families = [family_of(name) for name in FAMILIES]
+    patterns = {f.pipeline: f.separate_call_pattern for f in families}
     return {
-        "SIZES_WITH_BINS": {f.pipeline: f.bins for f in families if f.bins},
+        "SIZES_WITH_BINS": {f.pipeline: f.binned_sizes for f in families if f.binned_sizes},
         "READ_ALONE": {
-            f.pipeline: (f.alone, f.word_block, f.lists_words) for f in families if f.alone
+            f.pipeline: (f.embeds_names, f.tokens_per_block, f.takes_embeds_list)
+            for f in families
+            if f.encodes_separately
         },
-        "TOLD_APART": {f.pipeline: f.told_apart.pattern for f in families if f.told_apart},
+        "TOLD_APART": {name: each.pattern for name, each in patterns.items() if each},
         "WITHOUT_NEGATIVE": [f.pipeline for f in families if not f.has_negative_prompt],
     }
 

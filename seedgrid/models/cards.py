@@ -129,7 +129,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         fewest_steps={name: least for name, least in fewest.items() if least > 1},
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
-        has_start=bool(family.from_start),
+        has_start=bool(family.image_to_image),
         strength_shortens=family.strength_shortens,
         has_weights=family.has_weights,
         fragile=family.fragile,
@@ -162,10 +162,10 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
 
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
     names = schedulers.names_for(family.sampling)
-    if family.own_solver:
+    if family.needs_own_scheduler:
         return tuple(name for name in names if name == schedulers.own_name(family, own))
     # Other solvers refuse the shift that some pipelines pass to models of a fixed one.
-    if not family.tells_shift or own.get("use_dynamic_shifting"):
+    if not family.passes_mu or own.get("use_dynamic_shifting"):
         return names
     return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
 

@@ -34,7 +34,7 @@ Configs = dict[str, dict[str, Any]]  # The configuration of each component, by n
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One pipeline class. Attributes that are read from the source: see `PipelineSource`."""
+    """One pipeline class; `PipelineSource` explains what is read from diffusers' source."""
 
     pipeline: str
     sampling: Sampling = "noise"
@@ -48,29 +48,35 @@ class Family:
     base_multiple: int = 8  # The multiple in pixels that the pipeline itself requires of a size
     default_latent: int | None = None  # Side in latent pixels, if no configuration has one
     default_px: int | None = None  # The same in pixels
-    zeroes_empty_negative: bool = False  # No negative prompt and an empty one share no call
+    # An absent negative prompt is embedded as zeros, so it shares no call with an empty one
+    zeroes_empty_negative: bool = False
     has_weights: bool = False  # All text encoders are CLIP: words can be weighted
-    from_start: str = ""  # diffusers' image-to-image pipeline; empty if there is none
-    sizes_start: bool = False  # Whether that pipeline takes a size; others use the picture's
-    bins: tuple[int, ...] = ()  # Sample sizes for which the pipeline has a table of aspect ratios
-    may_lack: tuple[str, ...] = ()  # Optional components, for example SD3's T5
-    one_step_foresees: bool = False  # Whether a single step uses the scheduler's predicted picture
+    image_to_image: str = ""  # diffusers' pipeline for it; empty if there is none
+    image_to_image_takes_size: bool = False  # Otherwise it uses the start picture's
+    binned_sizes: tuple[int, ...] = ()  # Sample sizes for which it has a table of aspect ratios
+    optional_components: tuple[str, ...] = ()  # For example SD3's T5
+    single_step_predicts: bool = False  # A single step uses the scheduler's predicted picture
     fragile: bool = False  # Only the same hardware and versions reproduce it
     # Names of `encode_prompt`'s results in the call (the second is the mask), if prompts are
     # encoded one by one because a longer neighbour would change them
-    alone: tuple[str, ...] = ()
-    word_block: int = 128  # Prompts with as many blocks of so many tokens may share a call
-    lists_words: bool = False  # Whether its call takes the embeddings as a list
-    own_solver: bool = False
-    mixes_noise: bool = True  # Whether the noise of several seeds can be mixed
-    told_apart: re.Pattern[str] | None = None  # Prompts that match share no call with others
-    tells_shift: bool = False
+    embeds_names: tuple[str, ...] = ()
+    tokens_per_block: int = 128  # Prompts that fill equally many such blocks may share a call
+    takes_embeds_list: bool = False  # Whether its call takes the embeddings as a list
+    needs_own_scheduler: bool = False
+    can_mix_noise: bool = True  # Whether the noise of several seeds can be mixed
+    separate_call_pattern: re.Pattern[str] | None = None  # Matching prompts have calls of their own
+    passes_mu: bool = False
     components: Mapping[str, tuple[str, ...]]
     bins_by_default: bool = False  # Whether it replaces a size by one of a table by default
-    cleans: bool = False  # Whether it cleans prompts unless that is turned off
+    has_clean_caption: bool = False  # Whether it cleans prompts, unless its call says otherwise
     fixed_size: bool = False  # Whether it paints only its default size
     lock_width: int = LOCK_WIDTH  # The default; 1 if its denoiser mixes the pictures of a batch
     is_tested: bool = False  # Whether SeedGrid's tests paint with a small pipeline of it
+
+    @property
+    def encodes_separately(self) -> bool:
+        """Whether prompts are encoded one by one, and the call is given their embeddings."""
+        return bool(self.embeds_names)
 
     @property
     def strength_shortens(self) -> bool:
@@ -79,10 +85,10 @@ class Family:
 
     def needs_negative(self, recipe: Recipe) -> bool:
         """Tell whether guidance needs a negative prompt in the call, even an empty one."""
-        needs = bool(self.alone) or self.guidance == "true_cfg_scale"
+        needs = self.encodes_separately or self.guidance == "true_cfg_scale"
         return self.has_negative_prompt and needs and recipe.guidance_scale > 1
 
-    def left_out(self, recipe: Recipe) -> str:
+    def negative_prompt_of(self, recipe: Recipe) -> str:
         """Return the negative prompt of the call; for an empty one Qwen-Image's authors use " "."""
         words = recipe.negative_prompt
         plain = plain_words(words) if recipe.weights else words
@@ -100,8 +106,8 @@ class Family:
 
     def latent(self, configs: Configs) -> tuple[int, int]:
         """Return the channels of the latents, and how many pixels wide one latent pixel is."""
-        vae, without = _vae(configs), configs[self.denoiser]
-        channels = vae.get("latent_channels") or vae.get("z_dim") or without["in_channels"]
+        vae, denoiser = _vae(configs), configs[self.denoiser]
+        channels = vae.get("latent_channels") or vae.get("z_dim") or denoiser["in_channels"]
         return int(channels), vae_scale(configs)
 
     def decoding_bytes(self, configs: Configs) -> int:
@@ -128,18 +134,19 @@ class Family:
         arguments["prompt"] = [plain(cell.prompt) for cell in cells]
         if first.start:
             arguments["strength"] = first.strength
-        if self.sizes_start or not first.start:
+        if self.image_to_image_takes_size or not first.start:
             arguments |= {"width": first.width, "height": first.height}
         if self.guidance:
             arguments[self.guidance] = first.guidance_scale
         if self.has_negative_prompt and (
             self.needs_negative(first) or any(cell.negative_prompt for cell in cells)
         ):
-            arguments["negative_prompt"] = [self.left_out(cell) for cell in cells]
-        if self.cleans:
+            arguments["negative_prompt"] = [self.negative_prompt_of(cell) for cell in cells]
+        if self.has_clean_caption:
             # Cleaning needs two optional packages; pictures must not depend on them.
             arguments["clean_caption"] = False
-        if self.bins_by_default and configs[self.denoiser].get("sample_size") not in self.bins:
+        sample_size = configs[self.denoiser].get("sample_size")
+        if self.bins_by_default and sample_size not in self.binned_sizes:
             arguments["use_resolution_binning"] = False
         if self.sampling == "trigflow" and first.num_inference_steps != _STEPS_WITH_A_MIDDLE:
             arguments["intermediate_timesteps"] = None
@@ -166,35 +173,36 @@ def _vae(configs: Configs) -> dict[str, Any]:
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|‘[^‘’\n]*’|“[^“”\n]*”")
 """Matches quotations as diffusers' own pattern does, in linear time."""
 _SANA: Final[dict[str, Any]] = {"base_multiple": 32, "patch": 1}
+_SEPARATE: Final[dict[str, Any]] = {"embeds_names": ("prompt_embeds",), "tokens_per_block": 1}
 _ROWS: Final[dict[str, dict[str, Any]]] = {
     "StableDiffusionPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusionXLPipeline": {"num_inference_steps": 25, "has_weights": True},
-    "StableDiffusion3Pipeline": {"may_lack": ("text_encoder_3", "tokenizer_3")},
+    "StableDiffusion3Pipeline": {"optional_components": ("text_encoder_3", "tokenizer_3")},
     # Its second guidance, which would need them, is off.
     "FluxPipeline": {"has_negative_prompt": False},
-    "PixArtAlphaPipeline": {"bins": (32, 64, 128), "one_step_foresees": True},
-    "PixArtSigmaPipeline": {"bins": (32, 64, 128, 256)},
-    "SanaPipeline": _SANA | {"sampling": "flow", "bins": (16, 32, 64, 128)},
-    "SanaSprintPipeline": _SANA | {"sampling": "trigflow", "bins": (32,)},
+    "PixArtAlphaPipeline": {"binned_sizes": (32, 64, 128), "single_step_predicts": True},
+    "PixArtSigmaPipeline": {"binned_sizes": (32, 64, 128, 256)},
+    "SanaPipeline": _SANA | {"sampling": "flow", "binned_sizes": (16, 32, 64, 128)},
+    "SanaSprintPipeline": _SANA | {"sampling": "trigflow", "binned_sizes": (32,)},
     "LatentConsistencyModelPipeline": {"has_weights": True},
     "DDPMPipeline": {"sampling": "unscaled", "guidance_scale": 0.0, "num_inference_steps": 50},
     "DDIMPipeline": {"sampling": "implicit", "guidance_scale": 0.0},
     "StableUnCLIPPipeline": {"fragile": True},
-    "QwenImagePipeline": {"alone": ("prompt_embeds", "prompt_embeds_mask")},
-    "ZImagePipeline": {"alone": ("prompt_embeds",), "word_block": 32, "lists_words": True},
+    "QwenImagePipeline": {"embeds_names": ("prompt_embeds", "prompt_embeds_mask")},
+    "ZImagePipeline": _SEPARATE | {"tokens_per_block": 32, "takes_embeds_list": True},
     "Flux2Pipeline": {},
     "Flux2KleinPipeline": {},
     "ChromaPipeline": {},
-    "Lumina2Pipeline": {"alone": ("prompt_embeds", "prompt_attention_mask"), "word_block": 1},
+    "Lumina2Pipeline": _SEPARATE | {"embeds_names": ("prompt_embeds", "prompt_attention_mask")},
     "AuraFlowPipeline": {},
     "KolorsPipeline": {},
     "Krea2Pipeline": {},
     # Quoted text goes to a second text encoder, and changes the whole batch.
-    "HunyuanImagePipeline": {"told_apart": _QUOTED},
+    "HunyuanImagePipeline": {"separate_call_pattern": _QUOTED},
     # It scales every size to one area; its experts mix the tokens of all pictures of a batch.
-    "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "tells_shift": True},
-    "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
-    "ErnieImagePipeline": {"alone": ("prompt_embeds",), "word_block": 1, "lists_words": True},
+    "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "passes_mu": True},
+    "CogView4Pipeline": _SEPARATE | {"base_multiple": 16},
+    "ErnieImagePipeline": _SEPARATE | {"takes_embeds_list": True},
 }  # The tested pipelines, with what their source does not say
 
 FAMILIES: Final = tuple(_ROWS)  # The tested pipelines
@@ -257,13 +265,13 @@ def _read(name: str, source: PipelineSource) -> dict[str, Any]:
         "default_latent": source.default_sample_size,
         "default_px": parameters.get("height") or (_USUAL_PX if is_transformer else None),
         "zeroes_empty_negative": "force_zeros_for_empty_prompt" in components,
-        "from_start": start,
-        "sizes_start": begins is not None and "height" in begins.parameters,
-        "own_solver": source.own_solver,
-        "mixes_noise": source.mixes_noise,
-        "tells_shift": source.tells_shift,
+        "image_to_image": start,
+        "image_to_image_takes_size": begins is not None and "height" in begins.parameters,
+        "needs_own_scheduler": source.needs_own_scheduler,
+        "can_mix_noise": source.can_mix_noise,
+        "passes_mu": source.passes_mu,
         "components": components,
         "bins_by_default": "use_resolution_binning" in parameters,
-        "cleans": "clean_caption" in parameters,
+        "has_clean_caption": "clean_caption" in parameters,
         "is_tested": name in _ROWS,
     }

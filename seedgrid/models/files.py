@@ -119,7 +119,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         variant=variant,
         files=files,
         num_parameters=num_parameters,
-        absent=tuple(name for name in family.may_lack if name not in components),
+        absent=tuple(name for name in family.optional_components if name not in components),
         is_distilled=index.get("is_distilled") is True,
         quantiser=_quantiser(files, configs, folder),
     )
@@ -218,7 +218,7 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
             raise ModelError("model_damaged", value=model, file=INDEX)
         library, class_name = entry
         if class_name is None:
-            if _NEEDED.fullmatch(name) and name not in family.may_lack:
+            if _NEEDED.fullmatch(name) and name not in family.optional_components:
                 raise ModelError("model_part", value=model, part=name)
             continue
         # Other modules than diffusers' own pipelines are foreign code.

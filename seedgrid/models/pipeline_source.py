@@ -29,9 +29,9 @@ class PipelineSource:
     components: Mapping[str, tuple[str, ...]]  # Of `__init__`, with the names of their classes
     outputs: frozenset[str]  # The fields that the call returns: `images`, `frames`, `audios`
     default_sample_size: int | None  # Set by `__init__`, in latent pixels
-    own_solver: bool  # Whether it passes noise levels, which only its own scheduler takes
-    mixes_noise: bool  # Whether it draws its noise in `prepare_latents`
-    tells_shift: bool  # Whether it passes a shift, which other schedulers refuse with some models
+    needs_own_scheduler: bool  # Whether it passes noise levels, which only its own scheduler takes
+    can_mix_noise: bool  # Whether it draws its noise in `prepare_latents`
+    passes_mu: bool  # Whether it passes a shift, `mu`, which some models' other schedulers refuse
 
 
 @cache
@@ -62,9 +62,9 @@ def read_pipeline(name: str) -> PipelineSource | None:
         },
         outputs=frozenset(each.arg for call in calls for each in call.keywords if each.arg),
         default_sample_size=int(sample_size[1]) if sample_size else None,
-        own_solver=bool(_SETS_SIGMAS.search(code)) and "use_flow_sigmas" not in code,
-        mixes_noise="prepare_latents" in methods,
-        tells_shift="mu=mu" in code,
+        needs_own_scheduler=bool(_SETS_SIGMAS.search(code)) and "use_flow_sigmas" not in code,
+        can_mix_noise="prepare_latents" in methods,
+        passes_mu="mu=mu" in code,
     )
 
 

@@ -67,7 +67,7 @@ TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in
 
 _USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
 _USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
-_FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
+_WITHOUT_PREDICTION: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
     "algorithm_type": "dpmsolver++",
@@ -112,8 +112,8 @@ def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None
     rounding can make negative at two steps. Some families use the predicted picture of a single
     step, which not every scheduler has.
     """
-    foresees = not TABLE[name].scheduler_class.startswith(_FORESEE_NOTHING)
-    if family is not None and family.one_step_foresees and not foresees:
+    predicts = not TABLE[name].scheduler_class.startswith(_WITHOUT_PREDICTION)
+    if family is not None and family.single_step_predicts and not predicts:
         return max(2, min_steps(name, config))
     if name == "PNDM" and not config.get("skip_prk_steps", False):
         return 4

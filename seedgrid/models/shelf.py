@@ -29,7 +29,7 @@ BUNDLED: Final = "bundled"  # The name of the bundled model in recipes
 LORAS_FOLDER: Final = "loras"  # The folder of LoRAs, inside the folder of models
 _NETWORKS: Final = "upscalers"
 _MAX_TENSORS: Final = 20_000  # Of a network; the largest known ones have about 3,000
-_COLOURS: Final = 3
+_CHANNELS: Final = 3
 
 NamedT = TypeVar("NamedT", bound=Lora | Upscaler)
 
@@ -50,7 +50,7 @@ class Shelf(Generic[NamedT]):
         self.check_offered(name)
         return self._checked(self._paths(name)[0])
 
-    def take(self, path: Path) -> NamedT:
+    def add(self, path: Path) -> NamedT:
         """Remember a file by its name; raise `KIND_missing` or `KIND_damaged`."""
         path = path.expanduser().absolute()
         if path.suffix != SUFFIX or not path.is_file():
@@ -121,7 +121,7 @@ def is_own(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def taking(name: str) -> Iterator[Path]:
+def receiving(name: str) -> Iterator[Path]:
     """Give a path to write a .safetensors file to, which is kept when the block ends.
 
     LoRAs are recognised by their tensors and kept in their own folder.
@@ -204,8 +204,8 @@ def compact_scale(header: Header) -> int | None:
     given = shapes.get("body.0.weight", ())
     num_layers = len([name for name in shapes if name.endswith(".weight")])
     (colours, *_) = (*shapes.get(f"body.{num_layers - 1}.bias", ()), 0)
-    scale = math.isqrt(colours // _COLOURS)
-    if not given or colours != _COLOURS * scale**2 or scale < 1:
+    scale = math.isqrt(colours // _CHANNELS)
+    if not given or colours != _CHANNELS * scale**2 or scale < 1:
         return None
     return scale if shapes == _shapes(num_layers, given[0], colours) else None
 
@@ -213,7 +213,7 @@ def compact_scale(header: Header) -> int | None:
 def _shapes(num_layers: int, width: int, colours: int) -> dict[str, tuple[int, ...]]:
     """Return a Compact network's tensors: convolutions, with PReLU slopes between them."""
     shapes: dict[str, tuple[int, ...]] = {}
-    last, before = num_layers - 1, _COLOURS
+    last, before = num_layers - 1, _CHANNELS
     for layer in range(0, num_layers, 2):
         after = colours if layer == last else width
         shapes[f"body.{layer}.weight"] = (after, before, 3, 3)

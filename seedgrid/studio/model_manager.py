@@ -25,17 +25,17 @@ from seedgrid.models.shelf import UPSCALERS, known_upscalers
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedModel:
-    """A model on this machine, whether it fits its memory, and the newest probe."""
+    """A model on this machine, whether it fits the machine's memory, and its newest probe."""
 
     item: Item
     fits: bool | None
-    lock: ProbeReport | None
+    probe: ProbeReport | None
 
 
 class ModelManager:
     """Lists, adds, downloads and deletes models. Safe to use from any thread.
 
-    `downloads` has those of this process, and interrupted ones.
+    `downloads` has the downloads of this process, and interrupted ones.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class ModelManager:
         """Return the LoRAs on this machine; on a public page only those offered."""
         return tuple(each for each in lora_items() if is_offered(each.id, each.hub_id))
 
-    def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
+    def find_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs from names or files with scales, as in `"fox.safetensors=0.8"`.
 
         Files are remembered by name. Raise if one is missing or no LoRA, or a scale out of range.
@@ -66,7 +66,7 @@ class ModelManager:
         for text in named:
             name, equals, scale = text.rpartition("=")
             file = name if equals else text
-            lora = LORAS.take(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
+            lora = LORAS.add(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
             number = read_scale(scale) if equals else 1.0
             loras.append(lora.model_copy(update={"scale": number}))
         return tuple(loras)
@@ -76,11 +76,11 @@ class ModelManager:
         own = (card.upscaler,) if card and card.upscaler else ()
         return tuple(dict.fromkeys((*own, *known_upscalers())))
 
-    def take_upscaler(self, named: str) -> Upscaler:
+    def find_upscaler(self, named: str) -> Upscaler:
         """Return a network by its name or file; raise if it is missing or is no network."""
-        return UPSCALERS.take(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
+        return UPSCALERS.add(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
-    def first(self) -> tuple[FirstModel, ...]:
+    def recommended(self) -> tuple[FirstModel, ...]:
         """Return recommended models, and tiny decoders of models here, that are not here yet."""
         installed, tiny = set(), set()
         for model in registry.installed():
@@ -111,12 +111,12 @@ class ModelManager:
 
     def discard(self, hub_id: str) -> None:
         """Delete an interrupted download; raise `download_busy` or `download_forbidden`."""
-        _at_home(hub_id)
+        _refuse_if_public(hub_id)
         self.downloads.discard(hub_id)
 
     def add(self, folder: str) -> Item:
         """Remember a model by name; raise for a damaged one, or `download_forbidden`."""
-        _at_home(folder)
+        _refuse_if_public(folder)
         model = registry.find(folder)
         item = catalogue.describe(model)
         if item.problem is not None:
@@ -125,14 +125,14 @@ class ModelManager:
 
     def add_lora(self, file: str) -> LoraItem:
         """Remember a LoRA; raise `lora_missing`, `lora_damaged` or `download_forbidden`."""
-        _at_home(file)
-        return describe_lora(LORAS.recorded(LORAS.take(Path(file))))
+        _refuse_if_public(file)
+        return describe_lora(LORAS.recorded(LORAS.add(Path(file))))
 
     @contextlib.contextmanager
-    def taking(self, name: str) -> Iterator[Path]:
-        """See `shelf.taking`; raise as there, or `download_forbidden`."""
-        _at_home(name)
-        with shelf.taking(name) as path:
+    def receiving(self, name: str) -> Iterator[Path]:
+        """See `shelf.receiving`; raise as there, or `download_forbidden`."""
+        _refuse_if_public(name)
+        with shelf.receiving(name) as path:
             yield path
 
     def configure(self, name: str) -> None:
@@ -140,7 +140,7 @@ class ModelManager:
 
         Raise `model_missing`, `model_unrecognised` or `download_…`.
         """
-        _at_home(name)
+        _refuse_if_public(name)
         model = registry.find(name)
         source = configuration_source(model.path)
         if isinstance(source, str):
@@ -151,7 +151,7 @@ class ModelManager:
 
         Raise `model_missing`, `model_kept` (the user's own), `download_busy`, `download_forbidden`.
         """
-        _at_home(name)
+        _refuse_if_public(name)
         for item in catalogue.items():
             if item.id == name:
                 return download.delete(item.id, item.path)
@@ -162,15 +162,15 @@ def _managed(item: Item) -> ManagedModel:
     return ManagedModel(
         item=item,
         fits=item.fitting == next(iter(item.needs)) if item.needs else None,
-        lock=newest_report(item.weights_sha256) if item.weights_sha256 else None,
+        probe=newest_report(item.weights_sha256) if item.weights_sha256 else None,
     )
 
 
 def _may_download(hub_id: str) -> bool:
-    """Tell whether a model may be downloaded: at home any, in public those that the owner lists."""
+    """Tell whether a model may be downloaded: on a public page only those its owner lists."""
     return not is_public() or hub_id.partition("@")[0] in (allowed_models() or ())
 
 
-def _at_home(name: str) -> None:
+def _refuse_if_public(name: str) -> None:
     if is_public():
         raise ModelError("download_forbidden", value=name[:80])

@@ -116,7 +116,7 @@ AnyMask = str | Path | NDArray[Any]
 """A file, the digest of a kept mask, or an array: (height, width), or with colours."""
 
 
-def take_region(
+def make_region(
     only: AnyMask | None, feather: int | None, recipe: Recipe, library: Callable[[], Library]
 ) -> tuple[Region | None, tuple[Notice, ...]]:
     """Keep the mask of what may change, resized to the picture; return the region and notices.
@@ -206,7 +206,7 @@ def resolve_prompts(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed; raise for a wrong field or LoRA.
 
-    An open width becomes one at which no probe found a leak here.
+    A `lock_width` of None becomes the model's, or less where a probe found a leak here.
     """
     find = cache(find_lora)  # Each file is read once
     chosen = dict.fromkeys(one for prompt in prompts for one in alternatives(prompt))
@@ -215,7 +215,7 @@ def resolve_prompts(
     recipes = tuple(recipe for one in requested for recipe in resolve(one, card))
     if request.lock_width is not None:
         return recipes
-    return tuple(provable(recipe) for recipe in recipes)
+    return tuple(at_advised_width(recipe) for recipe in recipes)
 
 
 def list_lines(folder: Path | None, field: str, name: str) -> list[str]:
@@ -241,7 +241,7 @@ def list_lines(folder: Path | None, field: str, name: str) -> list[str]:
     return [each for line in choices for each in alternatives(line)]
 
 
-def provable(recipe: Recipe) -> Recipe:
+def at_advised_width(recipe: Recipe) -> Recipe:
     """Return the recipe at a smaller width, where a probe found a leak at its own.
 
     Portable pictures do not depend on the width, so their recipe is the same on every machine.

@@ -37,6 +37,7 @@ from seedgrid.studio.resolving import (
     Pictures,
     RunOptions,
     Seeds,
+    at_advised_width,
     check_offered,
     check_starts,
     find_picture,
@@ -44,10 +45,9 @@ from seedgrid.studio.resolving import (
     is_id,
     keep_start,
     list_lines,
-    provable,
+    make_region,
     read_seeds,
     resolve_prompts,
-    take_region,
     width_notices,
     with_start,
 )
@@ -62,10 +62,10 @@ Part = TypeVar("Part")
 
 STARTS: Final = "starts"  # The folder of a library with the start pictures and masks
 LISTS: Final = "styles"  # The folder of a library with the artist's word lists
-_RUNS: Final = 1000
-_OWNER: Final = "studio"
+_RUNS: Final = 1000  # Of each owner, waiting or running
+_OWNER: Final = "studio"  # Of runs that name no owner
 _NUM_VARIATIONS: Final = 4
-_MOST: Final = 0.5
+_MIN_DECODING_SHARE: Final = 0.5  # Of painting time, from which Live uses a tiny decoder
 _TINY_SPARES: Final = 0.6  # Share of decoding time that a tiny decoder saves
 
 
@@ -100,12 +100,12 @@ class Studio:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.add_folder(self.library_folder / STARTS)
-        # The default of runs
+        # Of runs that name no placement
         self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._parts: dict[type, Any] = {}  # Made when they are first needed
         self._backend = backend
-        self._of_engine: dict[str, Any] = {
+        self._engine_options: dict[str, Any] = {
             "runs_per_owner": runs_per_owner,
             "bounds": bounds,
             "on_lost": on_lost,
@@ -117,11 +117,11 @@ class Studio:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # What it is made of.
+    # Parts
 
     @property
     def backend(self) -> Backend | ManyPainters:
-        """What paints."""
+        """What paints: by default DiffusersBackend, which is imported at its first use."""
         with self._making:
             if self._backend is None:
                 from seedgrid.diffusion.deferred import DeferredBackend
@@ -134,8 +134,8 @@ class Studio:
         with self._making:
             if kind not in self._parts:
                 self._parts[kind] = make()
-            made: Part = self._parts[kind]
-            return made
+            part: Part = self._parts[kind]
+            return part
 
     @property
     def library(self) -> Library:
@@ -149,7 +149,7 @@ class Studio:
         """What runs the jobs; its threads start when it is first needed."""
         return self._part(
             Engine,
-            lambda: Engine(self.backend, placement=self.placement, **self._of_engine),
+            lambda: Engine(self.backend, placement=self.placement, **self._engine_options),
         )
 
     @property
@@ -174,7 +174,7 @@ class Studio:
         if Engine in self._parts:
             self.engine.close()
 
-    # Pictures, and waiting for them.
+    # Painting, and waiting for the pictures
 
     def grid(
         self,
@@ -216,7 +216,7 @@ class Studio:
         if request.start:
             request = replace(request, start=self.take_start(request.start))
         if loras:
-            request = replace(request, loras=self.model_manager.take_loras(loras))
+            request = replace(request, loras=self.model_manager.find_loras(loras))
         return _wait(self.start_grid(request, prompts, fresh=fresh))
 
     def refine(
@@ -266,7 +266,7 @@ class Studio:
     def film(self, picture: AnyPicture, path: str | Path) -> Film:
         """Paint a picture again, wait for it, and write what was seen at each step as a film.
 
-        Steps are not kept, so this takes as long as a batch of its width; the library does not
+        Previews are not kept, so this takes as long as a batch of its width; the library does not
         change.
 
         Args:
@@ -281,7 +281,7 @@ class Studio:
         write_film(film, path)
         return film
 
-    # Runs; each `start_` returns at once.
+    # Starting runs: each `start_` returns at once
 
     def start_grid(
         self, request: Request, prompts: Sequence[str] | None = None, **options: Unpack[RunOptions]
@@ -304,7 +304,7 @@ class Studio:
         texts = self.with_lists([request.prompt] if prompts is None else prompts)
         recipes = resolve_prompts(request, texts, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
-        # The page says it at the fields of size and steps: not with each run again.
+        # The page shows advice on size and steps at those fields, so it is left out here.
         advice = advise(request, card, also=texts)
         notices += tuple(each.notice for each in advice if each.field not in ("size", "steps"))
         return self._submit(plan_grid(recipes), notices, options)
@@ -329,10 +329,10 @@ class Studio:
         library = options.get("library")
         lines = self.with_lists(suffixes, field="vary")
         rows: list[tuple[Entry, Sequence[Recipe]]] = []
-        told: list[Notice] = []
+        notices: list[Notice] = []
         for each in (picture, *also):
-            parent, about = self._with_words(self.find(each, library), library)
-            region, fitted = take_region(
+            parent, ancestor_notices = self._prompted_ancestor(self.find(each, library), library)
+            region, mask_notices = make_region(
                 only, feather, parent.recipe, lambda: library or self.library
             )
             recipes = refine(
@@ -344,19 +344,20 @@ class Studio:
                 hold=hold,
                 region=region,
             )
-            rows.append((self._joined(each, parent, options), recipes))
-            told += (*about, *fitted)
-        return self._go_on(rows, options, told)
+            rows.append((self._in_library(each, parent, options), recipes))
+            notices += (*ancestor_notices, *mask_notices)
+        return self._submit_refinement(rows, options, notices)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
         """Start a round with the noise of new seeds mixed in; `weight` as in `NoiseShare`."""
         library = options.get("library")
-        parent, told = self._with_words(self.find(picture, library), library)
+        parent, notices = self._prompted_ancestor(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = noise_variations(parent.recipe, seeds, weight=weight)
-        return self._go_on([(self._joined(picture, parent, options), recipes)], options, told)
+        rows = [(self._in_library(picture, parent, options), recipes)]
+        return self._submit_refinement(rows, options, notices)
 
     def start_final(
         self,
@@ -388,7 +389,7 @@ class Studio:
         card = self.card(ask_again(parent.recipe).model)
         if tuple(strengths) == STRENGTHS and not card.enlarges:
             upscaler = upscaler or card.upscaler
-        network = self.model_manager.take_upscaler(upscaler) if upscaler else None
+        network = self.model_manager.find_upscaler(upscaler) if upscaler else None
         start = self.take_start(parent, library)
         recipes: tuple[Recipe, ...]
         notices: tuple[Notice, ...] = ()
@@ -400,7 +401,7 @@ class Studio:
             if notices:
                 placement = options.get("placement") or self.placement
                 options["placement"] = replace(placement, vae_tiling=True)
-        jobs = plan_refine([(self._joined(picture, parent, options), recipes)])
+        jobs = plan_refine([(self._in_library(picture, parent, options), recipes)])
         return self._submit(jobs, notices, options)
 
     def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
@@ -418,19 +419,19 @@ class Studio:
         known = {entry.id for entry in library.work(work[0].lineage.work_id)}
         missing = [each for each in work if each.lineage.picture_id not in known]
         for digest in {digest for each in missing for digest in each.recipe.kept_pixels}:
-            if (begun := library.with_pixels(digest)) is not None and not begun.lost:
-                self.take_start(begun, library)
+            if (source := library.with_pixels(digest)) is not None and not source.lost:
+                self.take_start(source, library)
         cells = [each for each in missing if has_starts(each.recipe, library)]
         if not missing:
             return None
-        if not cells:  # Nothing can be painted: it says what is missing.
+        if not cells:  # Nothing can be painted: this raises an error that names a missing start.
             check_starts([each.recipe for each in missing], library)
-        left_out = len(missing) - len(cells)
+        num_skipped = len(missing) - len(cells)
         jobs = [Job(recipe=each.recipe, lineage=each.lineage) for each in cells]
-        notices = (Notice("work_partly", number=left_out),) if left_out else ()
+        notices = (Notice("work_partly", number=num_skipped),) if num_skipped else ()
         return self._submit(jobs, notices, options, expected=[c.pixels_sha256 for c in cells])
 
-    # What is known, without painting.
+    # Queries, without painting
 
     def card(self, model: str | None = None) -> ModelCard:
         """Return a model's card; the studio's own by default.
@@ -481,7 +482,7 @@ class Studio:
     def resolve(self, request: Request) -> tuple[Recipe, ...]:
         """Turn a request into recipes.
 
-        An open width becomes one at which no probe found a leak here.
+        A `lock_width` of None becomes the model's, or less where a probe found a leak here.
 
         Raises:
             InputError: A field of the request is wrong.
@@ -498,7 +499,7 @@ class Studio:
         words = [words_of(each) for each in suffixes]
         return advise(request, self.card(request.model), suffixes=words, language=language)
 
-    def took_s(self, request: Request, count: int) -> float | None:
+    def live_seconds(self, request: Request, count: int) -> float | None:
         """Return how many seconds `count` such pictures take live; None if none were painted.
 
         Raises:
@@ -511,14 +512,14 @@ class Studio:
         return took_s
 
     def is_busy_for_others(self, owner: str) -> bool:
-        """Tell whether other owners' runs wait, so that this owner's live runs should pause."""
+        """Tell whether an owner's live runs should wait, because others have work."""
         return self.engine.is_busy_for_others(owner)
 
     def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
-        """Return a placement with a tiny decoder, where that saves most of the time."""
-        is_spread = self.engine.num_painters > 0
-        is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_spread)
-        if not is_plain or self.engine.speeds.decoding_share(recipe) < _MOST:
+        """Return a placement with a tiny decoder, where decoding takes most of the time."""
+        is_cluster = self.engine.num_painters > 0
+        is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_cluster)
+        if not is_plain or self.engine.speeds.decoding_share(recipe) < _MIN_DECODING_SHARE:
             return placement
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 
@@ -529,39 +530,39 @@ class Studio:
         except ModelError:
             return None
 
-    def _with_words(
+    def _prompted_ancestor(
         self, entry: Entry, library: Library | None
     ) -> tuple[Entry, tuple[Notice, ...]]:
-        """Return a picture that words made, so an enlarged one's parent; raise `upscaler_words`."""
-        told: tuple[Notice, ...] = ()
+        """Return a picture, or of an enlarged one its prompted ancestor; raise `upscaler_words`."""
+        notices: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
             network = entry.recipe.upscaler.id
             try:
                 entry = (library or self.library).get(entry.lineage.parent_id or "")
             except InputError as error:
                 raise InputError("upscaler_words", field="vary", value=network) from error
-            told = (Notice("upscaler_parent", value=network),)
-        return entry, told
+            notices = (Notice("upscaler_parent", value=network),)
+        return entry, notices
 
-    def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
+    def _in_library(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
         """Return the parent's entry in the library; a file is added first."""
         if not isinstance(picture, str | Path) or is_id(picture):
             return parent
         return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
 
-    def _go_on(
+    def _submit_refinement(
         self,
         rows: Sequence[tuple[Entry, Sequence[Recipe]]],
         options: RunOptions,
-        told: Sequence[Notice] = (),
+        notices: Sequence[Notice] = (),
     ) -> Run:
         """Start a round that refines pictures, at widths at which no probe found a leak here."""
         check_count(sum(len(recipes) for _, recipes in rows), field="vary")
-        narrowed = [(parent, [provable(each) for each in recipes]) for parent, recipes in rows]
+        narrowed = [(parent, list(map(at_advised_width, recipes))) for parent, recipes in rows]
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
-        notices = [*told, *(notice for several in widths for notice in several)]
-        once = [each for at, each in enumerate(notices) if each not in notices[:at]]
-        return self._submit(plan_refine(narrowed), once, options)
+        notices = [*notices, *(notice for several in widths for notice in several)]
+        unique = [each for at, each in enumerate(notices) if each not in notices[:at]]
+        return self._submit(plan_refine(narrowed), unique, options)
 
     def _submit(
         self,
@@ -572,7 +573,7 @@ class Studio:
         expected: Sequence[str] = (),
     ) -> Run:
         check_offered([job.recipe for job in jobs], self.card)
-        if "library" in options:  # A visitor's own: who knows a digest may not read its file.
+        if "library" in options:  # Whoever knows a digest must not read another visitor's start.
             check_starts([job.recipe for job in jobs], options["library"])
         placement = options.get("placement")
         if options.get("live"):

@@ -27,7 +27,7 @@ _BATCH: Final = 64  # Number of pictures that are verified together
 
 
 class Verifier:
-    """Verifies pictures, records films, probes the lock; runs go first. Thread-safe."""
+    """Verifies pictures, records films, probes the lock; runs have priority. Thread-safe."""
 
     def __init__(
         self, engine: Engine, card: Callable[[str | None], ModelCard], placement: Placement
@@ -82,7 +82,7 @@ class Verifier:
                     batch = [claims[place] for place in places]
                     yield from self.verify(batch, watch, device=device).result()
         finally:
-            watch.cancelled = True  # The caller has stopped reading.
+            watch.cancelled = True  # Also when the caller stops early
 
     def start_film(self, entry: Entry) -> Future[Film]:
         """Paint a picture again between two runs, and keep the previews of its steps."""
@@ -103,7 +103,7 @@ class Verifier:
         return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
-        """Probe the lock for a request's recipe, and wait; an open width is the model's own.
+        """Probe the lock for a request's recipe, and wait; without a width, the model's is taken.
 
         Raise as `Studio.resolve`, and `run_unexpected` if the backend has no probe.
         """

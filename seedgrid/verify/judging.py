@@ -64,8 +64,8 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Painted:
-    """The result of one batch."""
+class Repaint:
+    """A batch that was painted again."""
 
     pictures: tuple[Outcome, ...]  # one for each claim, or its error
     passport: Passport
@@ -82,7 +82,7 @@ def impossible(name: str, error: SeedGridError, claim: Claim | None = None) -> V
     return Verdict(name=name, verdict="impossible", reasons=reasons)
 
 
-def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
+def judge(claim: Claim, pixels: Outcome, painted: Repaint) -> Verdict:
     """Compare new pixels with a claim."""
     if isinstance(pixels, RunError):
         return impossible(claim.name, pixels, claim)
@@ -107,7 +107,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
     )
 
 
-def _around(claim: Claim, painted: Painted) -> tuple[Reason, ...]:
+def _around(claim: Claim, painted: Repaint) -> tuple[Reason, ...]:
     """Check that the pixels outside the region are the parent's."""
     recipe, parent = claim.recipe, None
     if recipe.mask and recipe.parent:
@@ -123,7 +123,7 @@ def _around(claim: Claim, painted: Painted) -> tuple[Reason, ...]:
 
 
 def _word(
-    claim: Claim, pixels: Pixels, comparison: Comparison | None, painted: Painted
+    claim: Claim, pixels: Pixels, comparison: Comparison | None, painted: Repaint
 ) -> tuple[Word, tuple[Reason, ...]]:
     if comparison is None:
         return "drifted", (Reason("size"),)

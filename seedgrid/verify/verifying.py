@@ -22,7 +22,7 @@ from seedgrid.core.recipe import Passport, Recipe, in_batches
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch, placement_of
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import Reason, passport_changes
-from seedgrid.verify.judging import Painted, Verdict, impossible, judge
+from seedgrid.verify.judging import Repaint, Verdict, impossible, judge
 
 _THREADS_A_CORE: Final = 16  # a chosen limit of threads that are restored from a passport
 
@@ -89,7 +89,7 @@ def _verify_batch(
         return [impossible(batch[0].name, as_ours(error), batch[0])]
 
 
-def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
+def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Repaint:
     """Paint a batch under the passport of its claims, as far as this process can."""
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     passport = backend.prepare(recipes[0], placement)
@@ -98,7 +98,7 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
     # Portable pictures do not depend on the passport: nothing is restored.
     is_native = not recipes[0].is_portable
     restored = _restored(backend, recipes[0], placement, passport) if is_native else []
-    return Painted(
+    return Repaint(
         pictures=pictures,
         passport=passport,
         parents=parents,
@@ -121,7 +121,7 @@ def _paint_parents(
     return painted
 
 
-def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
+def _all_reproduce(batch: Sequence[Claim], painted: Repaint) -> bool:
     pairs = zip(batch, painted.pictures, strict=True)
     return all(
         isinstance(pixels, RunError)
@@ -134,8 +134,8 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
 
 
 def _with_doubt(
-    painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
-) -> Painted:
+    painted: Repaint, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
+) -> Repaint:
     """Run the probe before other pixels are blamed on the file."""
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:

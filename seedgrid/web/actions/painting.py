@@ -207,7 +207,7 @@ class Handlers(Streams):
         one = replace(request, prompt="a picture", seeds=(0,))  # The words do not change the time.
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=who.language)
-            took_s = self._studio.took_s(one, NUM_LIVE)
+            took_s = self._studio.live_seconds(one, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
         notices = [{"field": a.field} | stage.notice(a.notice) for a in advice]

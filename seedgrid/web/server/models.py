@@ -92,7 +92,7 @@ def _may_change(who: Who) -> bool:
 
 
 def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
-    first = [_first(each) for each in manager.first()]
+    first = [_first(each) for each in manager.recommended()]
     loras = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
@@ -104,7 +104,7 @@ def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
 
 
 def _item(managed: ManagedModel, language: str) -> Json:
-    item, lock = managed.item, managed.lock
+    item, lock = managed.item, managed.probe
     same = ("id", "kind", "is_tested", "formats", "num_bytes", "licence", "fitting", "deletable")
     return {name: getattr(item, name) for name in same} | {
         "family": item.family.removesuffix("Pipeline"),
@@ -176,7 +176,7 @@ def hub_name(text: str) -> str:
 async def _take(manager: ModelManager, name: str, request: Request) -> None:
     """Stream a dropped file to the disk, and keep it if it is a model."""
     check_room(name, own_folder(), int(request.headers["content-length"]))
-    with manager.taking(name) as path, path.open("wb") as file:
+    with manager.receiving(name) as path, path.open("wb") as file:
         async for piece in request.stream():
             await to_thread.run_sync(file.write, piece)
         file.flush()
