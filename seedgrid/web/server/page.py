@@ -63,18 +63,11 @@ def page_texts(language: str) -> dict[str, str]:
     return texts
 
 
-def _words_of(language: str) -> dict[str, str]:
-    """Return the words of the page's document, and what each field does as `NAME_about`."""
-    locale = locales()[language]
-    words = {**english().words, **locale.words}
-    space = "" if locale.tag.startswith("zh") else " "
-    about = {
-        f"{row.name}_about": space.join(
-            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
-        )
-        for row in ON_PAGE
-    }
-    return words | about
+def _about_fields(language: str) -> dict[str, str]:
+    """Return what each field of the page does, as `NAME_about`."""
+    texts, space = page_texts(language), "" if locales()[language].tag.startswith("zh") else " "
+    keys = {row.name: (f"{row.name}_info", f"bits_{row.effect}") for row in ON_PAGE}
+    return {f"{n}_about": space.join(filter(None, map(texts.get, k))) for n, k in keys.items()}
 
 
 def choose_language(*wishes: str | None) -> str:
@@ -152,7 +145,7 @@ def document(language: str, suffixes: tuple[str, ...]) -> bytes:
     }
     html: str = _template().render(
         tag=locale.tag,
-        t=_words_of(language),
+        t=page_texts(language) | _about_fields(language),
         config=json.dumps(config, ensure_ascii=False).replace("<", "\\u003c"),
         folder=folder,
         modules=_PRELOADED,
