@@ -37,9 +37,7 @@ from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
 from seedgrid.web.state.page_state import network_of
 
-Record = dict[str, Any]
-Files = list[gr.FileData]
-Answer = tuple[Files, list[Record]]
+Answer = tuple[list[gr.FileData], list[dict[str, Any]]]
 
 _FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model")
 """The first parameters of /grid, in the order in which scripts give them."""
@@ -54,7 +52,7 @@ GRID_FIELDS: Final = (  # Every setting of a recipe; LoRAs are named in the prom
 
 
 def _painting(start: Callable[..., Run]) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Let a method that starts a run yield its pictures, which it cancels if the client leaves."""
+    """Make a method that starts a run yield its pictures; the run ends when the client leaves."""
 
     @wraps(start)
     async def answer(api: "Api", *values: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
@@ -195,7 +193,7 @@ class Api:
 
     def _options(self, request: gr.Request | None) -> RunOptions:
         """Return the options of a caller's run: owner, address and library."""
-        address = network_of(request.client.host if request and request.client else None)
+        address = network_of(request.client.host if request and request.client else "")
         owner = f"api-{(request and request.session_hash) or address}"
         # All programs at an address are one visitor, whose folder does not name the address.
         visitor = f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}"

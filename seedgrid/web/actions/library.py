@@ -21,7 +21,7 @@ from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.library import Library
-from seedgrid.library.search import Page, Sort
+from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
@@ -121,7 +121,8 @@ class LibraryActions:
             items = [pictures.item(work.cover, work) for work in works.works]
             after = works.after
         else:
-            page = _search(library, query)
+            conditions = query.model_dump(exclude={"number"}, exclude_defaults=True)
+            page = library.search(**conditions, merged=True, limit=PAGE_SIZE)
             items = [pictures.item(e, times=page.times.get(e.id, 1)) for e in page.entries]
             after = page.after
         is_more = query.after is not None
@@ -254,11 +255,6 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
         return taken
     entry = library.with_pixels(pixels_sha256(pixels))
     return taken if entry is None else replace(taken, entry=entry, error=None)
-
-
-def _search(library: Library, query: Query) -> Page:
-    conditions = query.model_dump(exclude={"number"}, exclude_defaults=True)
-    return library.search(**conditions, merged=True, limit=PAGE_SIZE)
 
 
 def _tags_of(library: Library) -> list[stage.Json]:

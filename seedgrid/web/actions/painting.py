@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final, Unpack
+from typing import Annotated, Final
 
 from fastapi import Body
 
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import Finished, Loading, Missed, Noise, Started
-from seedgrid.core.picture import Entry, PictureId
+from seedgrid.core.picture import PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
 from seedgrid.models.shelf import UPSCALERS
@@ -114,21 +114,18 @@ class Handlers(Streams):
 
     def on_refine(self, around: RoundPayload, state: State) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        return self._start_from_pick(around, state, partial(self._refine, around))
+        snapshot = self._snapshots.of(state)
+        return self._show_run(snapshot, self._refine(snapshot, around))
 
     def on_live_refine(
         self, around: RoundPayload, number: Number, state: State
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Refine would, without saving it."""
+        return self._paint_live(number, state, partial(self._refine, around=around, live=True))
 
-        def start(snapshot: Snapshot) -> Run:
-            options = self._options(snapshot, around, live=True)
-            return self._refine(around, snapshot.picked(), **options)
-
-        return self._paint_live(number, state, start)
-
-    def _refine(self, around: RoundPayload, picked: Entry, **options: Unpack[RunOptions]) -> Run:
-        also = [options["library"].get(picture_id) for picture_id in around.also]
+    def _refine(self, snapshot: Snapshot, around: RoundPayload, *, live: bool = False) -> Run:
+        picked, options = snapshot.picked(), self._options(snapshot, around, live=live)
+        also = [snapshot.library.get(picture_id) for picture_id in around.also]
         region = read_region(around)
         return self._studio.start_refine(
             picked, around.vary, also=also, hold=around.hold, **region, **options

@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,6 +86,13 @@ def route_path(scope: Scope) -> str:
     """Return the decoded path without a proxy's prefix, as the router sees it."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
+
+
+def ip_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the IP address that a host is; None for a name."""
+    with contextlib.suppress(ValueError):
+        return ip_address(host)
+    return None
 
 
 def body_length(headers: Headers) -> int | None:

@@ -3,7 +3,6 @@
 Only this machine may change models; on a public page strangers may download what its owner lists.
 """
 
-import ipaddress
 import re
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
+from seedgrid.web.server.calls import ip_of
 from seedgrid.web.server.page import json_answer, say, sentence
 from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.state.page_state import Asks, Who
@@ -88,10 +88,8 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
 def _may_change(who: Who) -> bool:
     """Tell whether a request comes from this machine: others may not write to its disk."""
-    try:
-        return not is_public() and ipaddress.ip_address(who.host).is_loopback
-    except ValueError:
-        return False
+    ip = ip_of(who.host)
+    return not is_public() and ip is not None and ip.is_loopback
 
 
 def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:

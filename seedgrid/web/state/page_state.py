@@ -4,12 +4,12 @@ A cookie that no script reads names the visitor. A browser without cookies (in a
 sends an id in a header and in addresses of files.
 """
 
-import ipaddress
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from ipaddress import IPv6Address, ip_network
 from itertools import count
 from typing import Annotated, Any, Final, ParamSpec, Self, TypeVar
 
@@ -24,6 +24,7 @@ from seedgrid.core.recipe import Value
 from seedgrid.core.variables import is_public, is_zero_gpu
 from seedgrid.locales import ENGLISH
 from seedgrid.web.serializers.stage import Json, complain
+from seedgrid.web.server.calls import ip_of
 from seedgrid.web.server.page import choose_language
 
 COOKIE: Final = "seedgrid-visitor"
@@ -91,15 +92,12 @@ def set_visitor(request: Request, answer: Response) -> None:
         answer.headers["set-cookie"] += "; Partitioned"
 
 
-def network_of(address: str | None) -> str:
+def network_of(address: str) -> str:
     """Return what counts as one address: of IPv6 the first 64 bits, which one household has."""
-    try:
-        parsed = ipaddress.ip_address(address or "")
-    except ValueError:
-        return address or ""
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is None:
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+    parsed = ip_of(address)
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
+        return str(ip_network((parsed, 64), strict=False))
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed or address)
 
 
 class PageState(Value):
