@@ -62,14 +62,12 @@ class Streams:
 
         async with aclosing(followed(run, lambda: _POLL_S if is_loading() else _IDLE_S)) as news:
             async for events in news:
-                if events:
-                    is_queued = isinstance(events[-1], Queued)
-                    yield await to_thread.run_sync(listener.after, events)
-                elif is_loading():
+                if not events:
                     status = stage.say(state.epoch, "status_loading", model=engine.warmth.model)
-                    yield PageUpdate(status=status)
-                else:
-                    yield PageUpdate()
+                    yield PageUpdate(status=status if is_loading() else None)
+                    continue
+                is_queued = isinstance(events[-1], Queued)
+                yield await to_thread.run_sync(listener.after, events)
                 # Pictures may follow the last step at once.
                 if all(isinstance(each, Step) and each.number < each.total for each in events):
                     await asyncio.sleep(_PREVIEW_S)
