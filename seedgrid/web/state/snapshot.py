@@ -175,7 +175,7 @@ class Snapshot:
         """Return a picture, or None when it is not there. Does not read the whole work."""
         of_work = next((entry for entry in self._read or () if entry.id == picture_id), None)
         with suppress(InputError):
-            return of_work or self.library.get(picture_id or "")
+            return of_work or (self.library.get(picture_id) if picture_id else None)
         return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
