@@ -5,9 +5,10 @@
 saves at the same time.
 """
 
+from seedgrid.core.plan import Job
 from seedgrid.engine.engine import Engine
 from seedgrid.engine.queue import UNBOUNDED, Bounds
 from seedgrid.engine.run import Run
 from seedgrid.engine.worker import Patience
 
-__all__ = ["UNBOUNDED", "Bounds", "Engine", "Patience", "Run"]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Job", "Patience", "Run"]

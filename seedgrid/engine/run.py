@@ -125,6 +125,11 @@ class Run:
         return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
     @property
+    def round_jobs(self) -> tuple[Job, ...]:
+        """The jobs of its first job's round."""
+        return tuple(self.jobs[cell] for cell in self.round_cells)
+
+    @property
     def has_ended(self) -> bool:
         """Whether the last event was announced."""
         return self.state not in ("queued", "running")

@@ -37,9 +37,7 @@ from seedgrid.web.server.routes import Answers
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
 from seedgrid.web.state.page_state import network_of
 
-Record = dict[str, Any]
-Files = list[gr.FileData]
-Answer = tuple[Files, list[Record]]
+Answer = tuple[list[gr.FileData], list[dict[str, Any]]]
 
 _FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model")
 """The first parameters of /grid, in the order in which scripts give them."""
@@ -53,6 +51,40 @@ GRID_FIELDS: Final = (  # Every setting of a recipe; LoRAs are named in the prom
 )
 
 
+def _painting(start: Callable[..., Run]) -> Callable[..., AsyncGenerator[Answer, None]]:
+    """Make a method that starts a run yield its pictures; the run ends when the client leaves."""
+
+    @wraps(start)
+    async def answer(api: "Api", *values: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
+        shown: dict[int, gr.FileData] = {}
+        progress = gr.Progress()
+        with _errors_of_gradio():
+            run = await begun(lambda: start(api, *values))
+            async with aclosing(followed(run)) as updates:
+                async for events in updates:
+                    finished = run.finished
+                    if events:
+                        share = len(finished) / len(run.jobs)
+                        progress(share, desc=_progress_text(events[-1], run))
+                    if new := sorted(finished.keys() - shown.keys()):
+                        for cell in new:
+                            shown[cell] = await to_thread.run_sync(api.copy, finished[cell])
+                        yield _so_far(run, shown)
+            run.pictures_or_raise()  # Raises if it was cancelled or failed.
+            if run.missed:
+                yield _so_far(run, shown)
+
+    _declare(answer, inspect.signature(start).parameters.values())
+    return answer
+
+
+def _declare(function: Callable[..., object], parameters: Iterable[inspect.Parameter]) -> None:
+    """Give a function the signature that Gradio shows."""
+    signature = inspect.Signature([*parameters], return_annotation=Answer)
+    function.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
+    function.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+
+
 class Api:
     """The public functions, with the parameters of the API."""
 
@@ -62,16 +94,14 @@ class Api:
         self._file_work = answers.file_work
         self._copies = copies.resolve()
 
-    def grid(self, *values: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (as the table says)
+    @_painting
+    def grid(self, *values: Any) -> Run:  # noqa: ANN401 (as the table says)
         """Paint one prompt on several seeds: values of `GRID_FIELDS`, and Gradio's request."""
         *settings, request = values
         arguments = dict(zip(PARAMETERS["grid"], settings, strict=True))
+        return self._studio.start_grid(read_grid(arguments), **self._options(request))
 
-        def start() -> Run:
-            return self._studio.start_grid(read_grid(arguments), **self._options(request))
-
-        return self._answer(start)
-
+    @_painting
     def refine(
         self,
         picture_id: str,
@@ -80,7 +110,7 @@ class Api:
         only: gr.FileData | None = None,
         feather: int | None = None,
         request: gr.Request | None = None,
-    ) -> AsyncGenerator[Answer, None]:
+    ) -> Run:
         """Vary the words or settings of a picture on its own seed, so that its composition stays.
 
         Args:
@@ -95,28 +125,23 @@ class Api:
         Yields:
             The PNG files, and a record of each; more as they are finished.
         """
-        mask = self._uploaded(only) if only else None
-
-        def start() -> Run:
-            _check_kind("picture_id", picture_id, str)
-            suffixes = GUIDE_SUFFIXES if vary is None else vary
-            _check_kind("vary", suffixes, list, tuple)
-            for suffix in suffixes:
-                _check_kind("vary", suffix, str)
-            check_count(len(suffixes), field="vary")
-            _check_kind("hold", hold, float, int, type(None))
-            _check_kind("feather", feather, int, type(None))
-            options = self._options(request)
-            return self._studio.start_refine(
-                options["library"].get(picture_id),
-                suffixes or GUIDE_SUFFIXES,
-                hold=None if hold is None else float(hold),
-                only=mask,
-                feather=feather,
-                **options,
-            )
-
-        return self._answer(start)
+        _check_kind("picture_id", picture_id, str)
+        suffixes = GUIDE_SUFFIXES if vary is None else vary
+        _check_kind("vary", suffixes, list, tuple)
+        for suffix in suffixes:
+            _check_kind("vary", suffix, str)
+        check_count(len(suffixes), field="vary")
+        _check_kind("hold", hold, float, int, type(None))
+        _check_kind("feather", feather, int, type(None))
+        options = self._options(request)
+        return self._studio.start_refine(
+            options["library"].get(picture_id),
+            suffixes or GUIDE_SUFFIXES,
+            hold=None if hold is None else float(hold),
+            only=self._uploaded(only) if only else None,
+            feather=feather,
+            **options,
+        )
 
     async def verify(
         self, picture: gr.FileData, request: gr.Request | None = None
@@ -168,7 +193,7 @@ class Api:
 
     def _options(self, request: gr.Request | None) -> RunOptions:
         """Return the options of a caller's run: owner, address and library."""
-        address = network_of(request.client.host if request and request.client else None)
+        address = network_of(request.client.host if request and request.client else "")
         owner = f"api-{(request and request.session_hash) or address}"
         # All programs at an address are one visitor, whose folder does not name the address.
         visitor = f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}"
@@ -184,27 +209,7 @@ class Api:
         Path(path).touch()
         return Path(path)
 
-    async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
-        """Start a run and yield its pictures; it is cancelled if the client disconnects."""
-        shown: dict[int, gr.FileData] = {}
-        progress = gr.Progress()
-        with _errors_of_gradio():
-            run = await begun(start)
-            async with aclosing(followed(run)) as updates:
-                async for events in updates:
-                    finished = run.finished
-                    if events:
-                        share = len(finished) / len(run.jobs)
-                        progress(share, desc=_progress_text(events[-1], run))
-                    if new := sorted(finished.keys() - shown.keys()):
-                        for cell in new:
-                            shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
-                        yield _so_far(run, shown)
-            run.pictures_or_raise()  # Raises if it was cancelled or failed.
-            if run.missed:
-                yield _so_far(run, shown)
-
-    def _copy(self, entry: Entry) -> gr.FileData:
+    def copy(self, entry: Entry) -> gr.FileData:
         """A byte-identical copy for Gradio to serve; it is deleted after an hour."""
         copy = self._copies / new_id() / f"{entry.id}.png"
         copy.parent.mkdir(parents=True)
@@ -212,47 +217,14 @@ class Api:
         return gr.FileData(path=str(copy), orig_name=copy.name, mime_type="image/png")
 
 
-def _names(function: Callable[..., object]) -> tuple[str, ...]:
-    return tuple(n for n in inspect.signature(function).parameters if n not in ("self", "request"))
-
-
-PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Parameter names by endpoint
-    "grid": tuple(row.name for row in GRID_FIELDS),
-    **{each.__name__: _names(each) for each in (Api.refine, Api.verify, Api.recipe)},
-}
-
-
-def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
-    """Add the functions to a server as Gradio endpoints."""
-    api = Api(answers, copies)
-    grid = _as_gradio_reads(api.grid, _grid_parameters())
-    about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
-    lines = ["Paint one prompt on several seeds.", "", "Args:", *about]
-    grid.__doc__ = "\n".join([*lines, "", "Yields:", "    The PNG files, and a record of each."])
-    refine = _as_gradio_reads(api.refine, inspect.signature(api.refine).parameters.values())
-    for function in (grid, refine, api.verify, api.recipe):
-        server.api(function, name=function.__name__, concurrency_limit=None)
-
-
-def _as_gradio_reads(
-    function: Callable[..., AsyncGenerator[Answer, None]], parameters: Iterable[inspect.Parameter]
-) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Return a function with the signature that Gradio shows."""
-
-    @wraps(function)
-    async def answer(*args: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
-        async with aclosing(function(*args)) as answers:
-            async for each in answers:
-                yield each
-
-    signature = inspect.Signature([*parameters], return_annotation=Answer)
-    answer.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
-    answer.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    return answer
+def default_of(row: Field) -> str | bool | None:
+    """Return the default of a parameter; None leaves it to the model's card."""
+    return row.default or (False if row.value_type is bool else None)
 
 
 def _grid_parameters() -> Iterator[inspect.Parameter]:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    yield inspect.Parameter("self", kind)
     for row in GRID_FIELDS:
         is_plain = row.name == "prompt" or row.value_type is bool
         annotation: Any = row.value_type if is_plain else row.value_type | None
@@ -261,14 +233,26 @@ def _grid_parameters() -> Iterator[inspect.Parameter]:
     yield inspect.Parameter("request", kind, annotation=gr.Request, default=None)
 
 
+_declare(Api.grid, _grid_parameters())
+_about = [f"    {r.name}: {r.help or english().words[f'{r.name}_label']}" for r in GRID_FIELDS]
+_lines = ["Paint one prompt on several seeds.", "", "Args:", *_about]
+Api.grid.__doc__ = "\n".join([*_lines, "", "Yields:", "    The PNG files, and a record of each."])
+PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Parameter names by endpoint
+    each.__name__: [n for n in inspect.signature(each).parameters if n not in ("self", "request")]
+    for each in (Api.grid, Api.refine, Api.verify, Api.recipe)
+}
+
+
+def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
+    """Add the functions to a server as Gradio endpoints."""
+    api = Api(answers, copies)
+    for function in (api.grid, api.refine, api.verify, api.recipe):
+        server.api(function, name=function.__name__, concurrency_limit=None)
+
+
 def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
     cells, finished = sorted(shown), run.finished
     return [shown[cell] for cell in cells], [picture_record(finished[cell], run) for cell in cells]
-
-
-def default_of(row: Field) -> str | bool | None:
-    """Return the default of a parameter; None leaves it to the model's card."""
-    return row.default or (False if row.value_type is bool else None)
 
 
 def read_grid(arguments: Mapping[str, Any]) -> Request:

@@ -10,8 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -33,26 +32,15 @@ os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 from seedgrid.diffusion.process import large_import
 
 
-@contextmanager
-def _without_stubs() -> Iterator[None]:
-    """Import Gradio without its stub files, which no option turns off.
-
-    Each component class whose source file is known compares or writes a `.pyi` file: half of the
-    time of Gradio's import.
-    """
-    getfile = inspect.getfile
-    inspect.getfile = _unknown_file  # type: ignore[assignment] # by the parameter's name
-    try:
-        yield
-    finally:
-        inspect.getfile = getfile
-
-
 def _unknown_file(of: object) -> str:
     raise OSError(of)
 
 
-with large_import(), _without_stubs():
+with large_import(), ExitStack() as stack:
+    # No option turns Gradio's stub files off: it compares or writes a `.pyi` file for each
+    # component class whose source file is known, half of the time of its import.
+    stack.callback(setattr, inspect, "getfile", inspect.getfile)
+    inspect.getfile = _unknown_file  # type: ignore[assignment] # by the parameter's name
     import gradio as gr
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError

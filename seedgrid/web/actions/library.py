@@ -21,7 +21,7 @@ from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.library import Library
-from seedgrid.library.search import Page, Sort
+from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
@@ -39,6 +39,8 @@ from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 PAGE_SIZE: Final = 60
 MAX_TAGS_SHOWN: Final = 200
+# What another tool's picture fills in at once; its other settings are offered
+_FILLED: Final = ("prompt", "negative_prompt", "seeds", "noise_mix", "weights")
 
 Words = Annotated[str, StringConstraints(max_length=200)]
 Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
@@ -103,6 +105,7 @@ class Mark(Chosen):
     remove: Tags = ()
 
 
+@reports_errors
 class LibraryActions:
     """The actions of the library page. Safe from any thread."""
 
@@ -110,7 +113,6 @@ class LibraryActions:
         self._studio = studio
         self._snapshots = snapshots
 
-    @reports_errors
     def on_search(self, asked: Annotated[Query, Body(embed=True)], state: State) -> PageUpdate:
         """Return a page of works, or of the pictures that a search finds."""
         library, query = self._snapshots.of(state).library, asked
@@ -119,20 +121,19 @@ class LibraryActions:
             items = [pictures.item(work.cover, work) for work in works.works]
             after = works.after
         else:
-            page = _search(library, query)
+            conditions = query.model_dump(exclude={"number"}, exclude_defaults=True)
+            page = library.search(**conditions, merged=True, limit=PAGE_SIZE)
             items = [pictures.item(e, times=page.times.get(e.id, 1)) for e in page.entries]
             after = page.after
         is_more = query.after is not None
         answer = {"number": query.number, "items": items, "after": after, "is_more": is_more}
         return PageUpdate(library=answer if is_more else answer | {"tags": _tags_of(library)})
 
-    @reports_errors
     def on_open(self, picture_id: Id, state: State) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
         snapshot = self._snapshots.of(state)
         return snapshot.moved_to(snapshot.library.get(picture_id or "")).show()
 
-    @reports_errors
     def on_example(self, example: Annotated[int, Body(embed=True)], state: State) -> PageUpdate:
         """Go to a picture of the opening page, after taking all of them into the library."""
         snapshot = self._snapshots.of(state)
@@ -148,13 +149,11 @@ class LibraryActions:
         own = {"prompt": entry.recipe.prompt, "seeds": f"{seed}-{seed + 3}", "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
-    @reports_errors
     def on_empty_trash(self, state: State) -> PageUpdate:
         """Delete all pictures in the trash."""
         self._snapshots.of(state).library.empty_trash()
         return PageUpdate()
 
-    @reports_errors
     def on_note(
         self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], state: State
     ) -> PageUpdate:
@@ -162,7 +161,6 @@ class LibraryActions:
         self._snapshots.of(state).library.set_note(picture_id or "", note)
         return PageUpdate()
 
-    @reports_errors
     def on_trash(self, asked: Annotated[Throw, Body(embed=True)], state: State) -> PageUpdate:
         """Put pictures and works into the trash, or take them out; return what went in for undo."""
         library = self._snapshots.of(state).library
@@ -170,7 +168,6 @@ class LibraryActions:
         (library.trash if asked.trashed else library.restore)(*ids)
         return PageUpdate(library={"thrown": ids if asked.trashed else []})
 
-    @reports_errors
     def on_mark(self, asked: Annotated[Mark, Body(embed=True)], state: State) -> PageUpdate:
         """Mark pictures and all pictures of works."""
         library = self._snapshots.of(state).library
@@ -181,7 +178,6 @@ class LibraryActions:
             library.tag(ids, add=asked.add, remove=asked.remove)
         return PageUpdate(library={"tags": _tags_of(library)})
 
-    @reports_errors
     def on_drop(
         self, files: Sequence[str], state: PageState, most: int | None = None
     ) -> PageUpdate:
@@ -232,13 +228,7 @@ class LibraryActions:
         """Fill in prompt and seeds of another tool's picture, and offer its other settings."""
         fitting = fit(imported, self._studio.card())
         request = fitting.request
-        basic = Request(
-            prompt=request.prompt,
-            negative_prompt=request.negative_prompt,
-            seeds=request.seeds,
-            noise_mix=request.noise_mix,
-            weights=request.weights,
-        )
+        basic = Request(**{name: getattr(request, name) for name in _FILLED})
         fields: stage.Json = {**write_fields(basic)}
         whole = write_fields(request)
         settings = {name: value for name, value in whole.items() if value != fields[name]}
@@ -265,11 +255,6 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
         return taken
     entry = library.with_pixels(pixels_sha256(pixels))
     return taken if entry is None else replace(taken, entry=entry, error=None)
-
-
-def _search(library: Library, query: Query) -> Page:
-    conditions = query.model_dump(exclude={"number"}, exclude_defaults=True)
-    return library.search(**conditions, merged=True, limit=PAGE_SIZE)
 
 
 def _tags_of(library: Library) -> list[stage.Json]:

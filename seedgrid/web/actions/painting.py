@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final, Unpack
+from typing import Annotated, Final
 
 from fastapi import Body
 
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import Finished, Loading, Missed, Noise, Started
-from seedgrid.core.picture import Entry, PictureId
+from seedgrid.core.picture import PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
 from seedgrid.models.shelf import UPSCALERS
@@ -53,10 +53,10 @@ _NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it wit
 _PAUSING: Final = ("too_many_runs", "too_many_here", "queue_full", "run_cancelled")
 
 
+@reports_errors
 class Handlers(Streams):
     """The page's actions. Safe from any thread: all state is in the page state and the library."""
 
-    @reports_errors
     def on_load(
         self,
         state: State,
@@ -91,7 +91,6 @@ class Handlers(Streams):
         is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
         return (snapshot if is_somewhere and not is_start else empty).show()
 
-    @reports_errors
     def on_generate(self, fields: FormPayload, state: State) -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         snapshot = self._snapshots.of(state)
@@ -113,43 +112,36 @@ class Handlers(Streams):
         options = self._options(snapshot, fields, live=live)
         return self._studio.start_grid(request, prompts, **options)
 
-    @reports_errors
     def on_refine(self, around: RoundPayload, state: State) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        return self._start_from_pick(around, state, partial(self._refine, around))
+        snapshot = self._snapshots.of(state)
+        return self._show_run(snapshot, self._refine(snapshot, around))
 
     def on_live_refine(
         self, around: RoundPayload, number: Number, state: State
     ) -> AsyncGenerator[PageUpdate, None]:
         """Paint what Refine would, without saving it."""
+        return self._paint_live(number, state, partial(self._refine, around=around, live=True))
 
-        def start(snapshot: Snapshot) -> Run:
-            options = self._options(snapshot, around, live=True)
-            return self._refine(around, snapshot.picked(), **options)
-
-        return self._paint_live(number, state, start)
-
-    def _refine(self, around: RoundPayload, picked: Entry, **options: Unpack[RunOptions]) -> Run:
-        also = [options["library"].get(picture_id) for picture_id in around.also]
+    def _refine(self, snapshot: Snapshot, around: RoundPayload, *, live: bool = False) -> Run:
+        picked, options = snapshot.picked(), self._options(snapshot, around, live=live)
+        also = [snapshot.library.get(picture_id) for picture_id in around.also]
         region = read_region(around)
         return self._studio.start_refine(
             picked, around.vary, also=also, hold=around.hold, **region, **options
         )
 
-    @reports_errors
     def on_variations(self, weight: float, around: RoundPayload, state: State) -> PageUpdate:
         """Start a round around the picked picture's noise, with the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(around, state, start)
 
-    @reports_errors
     def on_final(self, scale: int, around: RoundPayload, state: State) -> PageUpdate:
         """Start the large finals of the picked picture; a network is given by name only."""
         network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, state, start)
 
-    @reports_errors
     def on_again(self, state: State) -> PageUpdate:
         """Paint the round on the stage again, and compare."""
         snapshot = self._snapshots.of(state)
@@ -169,30 +161,26 @@ class Handlers(Streams):
                 run.cancel()
         return PageUpdate(queue=snapshot.queue())
 
-    @reports_errors
     def on_pick(self, picture_id: Id, state: State) -> PageUpdate:
         """Put a picture into the card; without an id, the parent of the round, if it has one."""
         snapshot = self._snapshots.of(state)
         picked = snapshot.find(picture_id or snapshot.parent_of_stage)
         return PageUpdate(picked=snapshot.card(picked))
 
-    @reports_errors
     def on_go(self, round_id: Id, state: State) -> PageUpdate:
         """Go to a round."""
         snapshot = self._snapshots.of(state)
         at_round = _find_place(snapshot, round_id) if round_id else None
         return at_round.show() if at_round else PageUpdate()
 
-    @reports_errors
     def on_back(self, state: State) -> PageUpdate:
         """Go to the parent's round, with the parent picked."""
         snapshot = self._snapshots.of(state)
         parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
             return PageUpdate()
-        return snapshot.moved(round=parent.lineage.round_id, picked=parent.id).show()
+        return snapshot.moved_to(parent).show()
 
-    @reports_errors
     def on_favourite(
         self, picture_id: Id, favourite: Annotated[bool, Body()], state: State
     ) -> PageUpdate:
@@ -213,7 +201,6 @@ class Handlers(Streams):
         notices = [{"field": a.field} | stage.notice(a.notice) for a in advice]
         return PageUpdate(advice=notices, live={"took_s": took_s})
 
-    @reports_errors
     def on_offer(
         self,
         model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,

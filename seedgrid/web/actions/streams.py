@@ -21,7 +21,7 @@ from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import difference_picture, figures_of
 from seedgrid.verify.judging import Verdict
 from seedgrid.web.serializers import stage
-from seedgrid.web.server.waiting import FileWork, StepWatch, changes_of, steps_of
+from seedgrid.web.server.waiting import FileWork, StepWatch, followed, steps_of
 from seedgrid.web.state.page_state import Id, PageState, PageUpdate, State
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
@@ -54,22 +54,17 @@ class Streams:
             yield PageUpdate(status=stage.complain(state.epoch, error))
 
     async def _follow_run(self, state: PageState, run: Run) -> AsyncGenerator[PageUpdate, None]:
-        listener, since = _Listener(self._snapshots, state, run), 0
-        has_ended = is_queued = False
-        with changes_of(run) as changed:
-            while not has_ended:
-                warmth = self._studio.engine.warmth
-                is_loading = is_queued and warmth.state == "loading"
-                try:
-                    await asyncio.wait_for(changed.wait(), _POLL_S if is_loading else _IDLE_S)
-                except TimeoutError:
-                    status = stage.say(state.epoch, "status_loading", model=warmth.model)
-                    yield PageUpdate(status=status if is_loading else None)
-                    continue
-                changed.clear()
-                has_ended = run.has_ended
-                events, since = run.next_events(since)
+        listener, is_queued = _Listener(self._snapshots, state, run), False
+        engine = self._studio.engine
+
+        def is_loading() -> bool:
+            return is_queued and engine.warmth.state == "loading"
+
+        async with aclosing(followed(run, lambda: _POLL_S if is_loading() else _IDLE_S)) as news:
+            async for events in news:
                 if not events:
+                    status = stage.say(state.epoch, "status_loading", model=engine.warmth.model)
+                    yield PageUpdate(status=status if is_loading() else None)
                     continue
                 is_queued = isinstance(events[-1], Queued)
                 yield await to_thread.run_sync(listener.after, events)

@@ -11,40 +11,39 @@ from itertools import count
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.picture import Entry, Lineage, without_circles
+from seedgrid.core.picture import Entry, without_circles
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.core.text import picture_filename
 from seedgrid.core.variations import fours
-from seedgrid.engine import Run
+from seedgrid.engine import Job, Run
 from seedgrid.formats.links import link_query
 from seedgrid.library.search import Work
 from seedgrid.models.schedulers import names_like
 
 Json = dict[str, Any]
-Change = tuple[Recipe, str]  # A recipe, and the change of its lineage
+Made = Entry | Job  # A picture, or the job of one: both have a recipe and a lineage
 
 _SUBTLE_UP_TO: Final = 0.2  # Weights up to this are called subtle
 _LONGEST: Final = 60
 
 
-def cell(recipe: Recipe, lineage: Lineage, state: str) -> Json:
+def cell(made: Made, state: str) -> Json:
     """A picture on the stage, before it is finished."""
     return {
         "state": state,
-        "seed": recipe.seed,
-        "prompt": recipe.words,
-        "words": caption(recipe, lineage.change),
-        "mix": _shares(recipe)[-1] if _is_noise(recipe, lineage.change) else None,
-        "locked": lineage.parent_id is not None,
+        "seed": made.recipe.seed,
+        "prompt": made.recipe.words,
+        "words": caption(made),
+        "mix": _shares(made.recipe)[-1] if _is_noise(made) else None,
+        "locked": made.lineage.parent_id is not None,
     }
 
 
 def finished_cell(entry: Entry) -> Json:
     """A cell of the stage with a finished picture."""
     file = picture_filename(entry.recipe.prompt, entry.recipe.seed, entry.lineage.change)
-    known = cell(entry.recipe, entry.lineage, "done")
-    return thumb(entry) | known | {"favourite": entry.favourite, "file": file}
+    return thumb(entry) | cell(entry, "done") | {"favourite": entry.favourite, "file": file}
 
 
 def thumb(entry: Entry) -> Json:
@@ -53,13 +52,7 @@ def thumb(entry: Entry) -> Json:
 
 
 def card(
-    entry: Entry,
-    parent: Entry | None,
-    *,
-    hint: str | None,
-    lock: Json | None,
-    model: ModelCard | None,
-    models: Sequence[str] = (),
+    entry: Entry, parent: Entry | None, model: ModelCard | None, models: Sequence[str]
 ) -> Json:
     """The picked picture: its seed, its words compared with its parent's, its settings.
 
@@ -67,14 +60,13 @@ def card(
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
-    is_neighbour = _is_noise(recipe, entry.lineage.change)
     names = names_like(recipe.scheduler)
     schedulers = tuple(name for name in names if model is None or name in model.schedulers)
     return thumb(entry) | {
         "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
         "mix": _shares(recipe),
-        "neighbour": entry.lineage.cell + 1 if is_neighbour else None,
+        "neighbour": entry.lineage.cell + 1 if _is_noise(entry) else None,
         "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.words)],
         "painted": recipe.prompt if recipe.typed_prompt else None,
         "width": recipe.width,
@@ -92,8 +84,6 @@ def card(
         "begun": bool(recipe.start),
         "favourite": entry.favourite,
         "note": entry.note,
-        "hint": hint,
-        "lock": lock,
         "checked": entry.checked,
         "link": link_query(recipe),
         "file": picture_filename(recipe.prompt, recipe.seed, entry.lineage.change),
@@ -116,18 +106,18 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
     }
 
 
-def caption(recipe: Recipe, change: str) -> str:
+def caption(made: Made) -> str:
     """A change as a caption, without the comma before it; empty for noise."""
-    return "" if _is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
+    return "" if _is_noise(made) else made.lineage.change.lstrip(" ,;")[:_LONGEST]
 
 
 def _shares(recipe: Recipe) -> list[Json]:
     return [{"percent": f"{100 * s.weight:g}", "seed": s.seed} for s in recipe.noise_mix]
 
 
-def _is_noise(recipe: Recipe, change: str) -> bool:
+def _is_noise(made: Made) -> bool:
     """Tell whether the change is of the noise alone."""
-    return bool(recipe.noise_mix) and change == describe_mix(recipe)
+    return bool(made.recipe.noise_mix) and made.lineage.change == describe_mix(made.recipe)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,70 +185,59 @@ def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
     return tuple(path)
 
 
-def rail(
-    epoch: int,
-    rounds: Sequence[Round],
-    *,
-    current: str | None,
-    has_parent: bool,
-    forming: Run | None = None,
-) -> Json:
-    """The lineage rail: each round's pictures; those with refinements are ringed (`picked`)."""
-    parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
-    shown: list[Json] = [
-        {
-            "id": each.id,
-            "parent": each.parent_round_id,
-            "from": each.parent_id,
-            "lane": each.lane,
-            "words": each.entries[0].recipe.words,
-            "cells": [thumb(e) | {"picked": e.id in parents} for e in each.entries],
-        }
-        for each in rounds
-    ]
-    changed = {each.id: [(e.recipe, e.lineage.change) for e in each.entries] for each in rounds}
+def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
+    """The lineage rail: each round's pictures; those with refinements are ringed (`picked`).
+
+    Equal names are counted: "Subtle 2".
+    """
+    made: dict[str, Sequence[Made]] = {each.id: each.entries for each in rounds}
     if forming is not None:
-        id_ = forming.lineage.round_id
-        if id_ not in changed:
-            shown.append(_forming_round(forming, rounds))
+        if forming.lineage.round_id not in made:
+            rounds = (*rounds, _forming_round(forming, rounds))
         # All jobs, so that its name does not change as pictures are finished.
-        jobs = [forming.jobs[cell] for cell in forming.round_cells]
-        changed[id_] = [(job.recipe, job.lineage.change) for job in jobs]
-    named = _named(shown, changed)
-    return {"epoch": epoch, "rounds": named, "current": current, "has_parent": has_parent}
-
-
-def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json]:
-    """Return the rounds with their names and changes; equal names are counted: "Subtle 2"."""
+        made[forming.lineage.round_id] = forming.round_jobs
+    parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
     tried: dict[str, set[str]] = {}  # by the parent's round
-    before: dict[tuple[str, str], set[frozenset[str]]] = {}  # by the parent's round and the parent
+    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # by that and the parent
     counted: Counter[str] = Counter()
-    named = []
-    for each in shown:
-        changes = [change for _, change in changed[each["id"]] if change]
+    shown: list[Json] = []
+    for each in rounds:
+        changes = [one.lineage.change for one in made[each.id] if one.lineage.change]
         name: Json = {"key": "rail_seeds"}
-        if each["parent"]:
-            words = tried.setdefault(each["parent"], set())
-            same = before.setdefault((each["parent"], each["from"]), set())
-            name = _round_name(changed[each["id"]], same, words)
+        if each.parent_round_id:
+            words = tried.setdefault(each.parent_round_id, set())
+            same = before.setdefault((each.parent_round_id, each.parent_id), set())
+            name = _round_name(made[each.id], same, words)
             words.update(changes)
             same.add(frozenset(changes))
-            counted[key := f"{each['parent']} {name}"] += 1
+            counted[key := f"{each.parent_round_id} {name}"] += 1
             if counted[key] > 1:
                 name |= {"nth": counted[key]}
-        named.append(each | {"name": name, "changes": changes})
-    return named
+        cells = [thumb(entry) | {"picked": entry.id in parents} for entry in each.entries]
+        shown.append(
+            {
+                "id": each.id,
+                "parent": each.parent_round_id,
+                "from": each.parent_id,
+                "lane": each.lane,
+                "words": (each.entries or made[each.id])[0].recipe.words,
+                "cells": cells or [{"id": None, "picked": False} for _ in made[each.id]],
+                "name": name,
+                "changes": changes,
+            }
+        )
+    return shown
 
 
 def _round_name(
-    changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
+    made: Sequence[Made], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
     """Name a round by what sets it apart: `before` and `tried` are changes of its siblings."""
-    recipe, change = changed[0]
-    changes = [each for _, each in changed if each]
+    recipe, change = made[0].recipe, made[0].lineage.change
+    changes = [each.lineage.change for each in made if each.lineage.change]
     if not changes or frozenset(changes) in before:
         return {"key": "rail_again"}
-    if _is_noise(recipe, change):
+    if _is_noise(made[0]):
         is_subtle = recipe.noise_mix[-1].weight <= _SUBTLE_UP_TO
         return {"key": "rail_subtle" if is_subtle else "rail_strong"}
     if recipe.start and change.startswith(f"{recipe.width}x{recipe.height}, "):
@@ -269,17 +248,16 @@ def _round_name(
     return {"words": " · ".join(each.lstrip(" ,;") for each in own)[:_LONGEST]}
 
 
-def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
+def _forming_round(run: Run, rounds: Sequence[Round]) -> Round:
     """A round without a finished picture, at the end of the rail."""
     parent_id = run.lineage.parent_id
     parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
     is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)
     new_lane = max((each.lane for each in rounds), default=-1) + 1
-    return {
-        "id": run.lineage.round_id,
-        "parent": parent.id if parent else None,
-        "from": parent_id,
-        "lane": parent.lane if parent and not is_branch else new_lane,
-        "words": run.jobs[0].recipe.words,
-        "cells": [{"id": None, "picked": False} for _ in run.round_cells],
-    }
+    return Round(
+        id=run.lineage.round_id,
+        parent_id=parent_id,
+        parent_round_id=parent.id if parent else None,
+        lane=parent.lane if parent and not is_branch else new_lane,
+        entries=(),
+    )

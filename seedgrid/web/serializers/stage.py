@@ -24,8 +24,7 @@ from seedgrid.core.events import (
     Started,
     Step,
 )
-from seedgrid.core.picture import Entry, Lineage, Pixels
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.request import ADVICE_CODES
 from seedgrid.engine import Run
 from seedgrid.formats import png
@@ -85,9 +84,8 @@ def stage_before_any(epoch: int, studio: Studio | None, *, busy: bool) -> Json:
 
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
     """The stage with finished pictures."""
-    made = [(entry.recipe, entry.lineage) for entry in entries]
     cells = [pictures.finished_cell(entry) for entry in entries]
-    return _stage(epoch, cells, made, picked=picked, busy=busy)
+    return _stage(epoch, cells, entries, picked=picked, busy=busy)
 
 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
@@ -96,31 +94,29 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     `steps` has by cell the `step`, `total` and `preview` (a data URI) of the last step.
     """
     finished = run.finished
-    made = [(run.jobs[cell].recipe, run.jobs[cell].lineage) for cell in run.round_cells]
     cells: list[Json] = []
-    for cell, (recipe, lineage) in zip(run.round_cells, made, strict=True):
+    for cell, job in zip(run.round_cells, run.round_jobs, strict=True):
         if cell in finished:
             cells.append(pictures.finished_cell(finished[cell]))
             continue
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
         if cell in run.missed:
             waiting = "missed"
-        waiting_cell = pictures.cell(recipe, lineage, waiting) | {"recipe": recipe.id}
+        waiting_cell = pictures.cell(job, waiting) | {"recipe": job.recipe.id}
         cells.append(waiting_cell | steps.get(cell, {}))
-    return _stage(epoch, cells, made, picked=picked, busy=not run.has_ended)
+    return _stage(epoch, cells, run.round_jobs, picked=picked, busy=not run.has_ended)
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
     """The stage of a live run; a cell without a source keeps its former picture until then."""
     finished, missed = run.finished, run.missed
     cells = [
-        pictures.cell(job.recipe, job.lineage, "missed" if cell in missed else "live")
+        pictures.cell(job, "missed" if cell in missed else "live")
         | {"recipe": job.recipe.id}
         | ({"source": _source(finished[cell])} if cell in finished else {})
         for cell, job in enumerate(run.jobs)
     ]
-    made = [(job.recipe, job.lineage) for job in run.jobs]
-    return _stage(epoch, cells, made, picked=None, busy=False)
+    return _stage(epoch, cells, run.jobs, picked=None, busy=False)
 
 
 def _source(entry: Entry) -> str:
@@ -232,15 +228,10 @@ def preview_uri(pixels: Pixels) -> str:
 
 
 def _stage(
-    epoch: int,
-    cells: list[Json],
-    made: Sequence[tuple[Recipe, Lineage]],
-    *,
-    picked: str | None,
-    busy: bool,
+    epoch: int, cells: list[Json], made: Sequence[pictures.Made], *, picked: str | None, busy: bool
 ) -> Json:
-    ids = [lineage.picture_id for _, lineage in made]
-    first, _ = made[0]
+    ids = [each.lineage.picture_id for each in made]
+    first = made[0].recipe
     return {
         "epoch": epoch,
         "cells": cells,
@@ -251,16 +242,16 @@ def _stage(
     }
 
 
-def _table(cells: Sequence[tuple[Recipe, Lineage]]) -> Json | None:
+def _table(made: Sequence[pictures.Made]) -> Json | None:
     """Return a table's headings: prompts by seeds, or refined pictures by changes; else None."""
-    is_of_several = len({made.parent_id for _, made in cells}) > 1
+    is_of_several = len({each.lineage.parent_id for each in made}) > 1
     heads: dict[str | None, str] = {}
     places = []
-    for recipe, made in cells:
-        seed = str(recipe.seed)
-        row = made.parent_id if is_of_several else recipe.words
-        heads[row] = seed if is_of_several else recipe.words
-        places.append((row, pictures.caption(recipe, made.change) if is_of_several else seed))
+    for each in made:
+        seed, words = str(each.recipe.seed), each.recipe.words
+        row = each.lineage.parent_id if is_of_several else words
+        heads[row] = seed if is_of_several else words
+        places.append((row, pictures.caption(each) if is_of_several else seed))
     columns = list(dict.fromkeys(column for _, column in places))
     is_full = places == [(row, column) for row in heads for column in columns]
     is_table = is_full and len(heads) > 1 and len(columns) > 1

@@ -4,7 +4,6 @@ A route, method or form that is not listed gets 404, another site's request 403,
 name 400. The page runs its own modules from this server; no other answer may run a script.
 """
 
-import ipaddress
 import os
 import re
 from pathlib import Path
@@ -31,6 +30,7 @@ from seedgrid.web.server.calls import (
     BoundedBody,
     ProgramCalls,
     Unexpected,
+    ip_of,
     lies_in,
     refuse_call,
     route_path,
@@ -124,9 +124,8 @@ def _page_route(answers: Answers, fixed: str | None, frames: str) -> Route:
     headers = UNCACHED | {"Content-Security-Policy": page_policy(frames)}
 
     def page(request: Request) -> Response:
-        chosen = request.query_params.get("__lang")
-        accepted = request.headers.get("accept-language")
-        language = choose_language(chosen, fixed, accepted)
+        wishes = request.query_params.get("__lang"), fixed, request.headers.get("accept-language")
+        language = choose_language(*wishes)
         body = document(language, starting_suffixes(answers.studio))
         answer = compressed(request, body, "text/html", headers)
         set_visitor(request, answer)
@@ -207,13 +206,7 @@ class Guard:
 
     def _is_known(self, name: str) -> bool:
         is_space = "SPACE_ID" in os.environ and name.endswith(".hf.space")
-        if is_space or name in self._hosts:
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return is_space or name in self._hosts or ip_of(name) is not None
 
 
 def _host_name(host: str) -> str:

@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,6 +88,13 @@ def route_path(scope: Scope) -> str:
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
+def ip_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the IP address that a host is; None for a name."""
+    with contextlib.suppress(ValueError):
+        return ip_address(host)
+    return None
+
+
 def body_length(headers: Headers) -> int | None:
     """Return the length of a request's body by its headers; None where they do not say."""
     length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
@@ -141,7 +149,7 @@ class ProgramCalls:
             return
         try:
             data = json.loads(await Request(scope, receive).body(), parse_constant=_no_number)
-            refusal = self._refusal_of_agent(data) if is_agent else self._refusal(data, call)
+            refusal = self._refusal(data, call)
         except ClientDisconnect:
             return
         except (ValueError, RecursionError):
@@ -160,33 +168,26 @@ class ProgramCalls:
         await self._app(scope, replay, send)
 
     def _refusal(self, data: object, call: re.Match[str] | None) -> PlainTextResponse | None:
+        """Refuse a call; without `call`, an agent's, whose texts the framework may fetch."""
         name = call["list"] or call["names"] if call else None
         if name is not None and name not in self._parameters:
             return PlainTextResponse(f"there is no such endpoint; {_ADVICE}", status_code=404)
-        if (refusal := self._refusal_of_files(data)) is not None:
-            return refusal
+        is_foreign = call is None and any(_holds_address(each) for each in _arguments(data))
+        if is_foreign or not all(self._is_upload(place) for place in _places_of_files(data)):
+            return PlainTextResponse(_NO_ADDRESS, status_code=400)
+        if call is None:
+            return None
         if not isinstance(data, dict):
             return PlainTextResponse(f"a call is a JSON object; {_ADVICE}", status_code=422)
         takes = self._parameters.get(name or "", ())
-        if call and call["names"] and not data.keys() <= set(takes):
+        if call["names"] and not data.keys() <= set(takes):
             known = ", ".join(takes)
             return PlainTextResponse(f"/{name} takes {known} and no others", status_code=422)
         values = data.get("data")
-        if call and call["list"] and not (isinstance(values, list) and len(values) == len(takes)):
+        if call["list"] and not (isinstance(values, list) and len(values) == len(takes)):
             form = f"/{name} takes a list of {len(takes)} values as `data`: {', '.join(takes)}"
             return PlainTextResponse(f"{form}; /call/v2 takes some by name", status_code=422)
         return None
-
-    def _refusal_of_agent(self, data: object) -> PlainTextResponse | None:
-        """Refuse addresses in any text: the framework may take it for a file."""
-        if any(_holds_address(each) for each in _arguments(data)):
-            return PlainTextResponse(_NO_ADDRESS, status_code=400)
-        return self._refusal_of_files(data)
-
-    def _refusal_of_files(self, data: object) -> PlainTextResponse | None:
-        if all(self._is_upload(place) for place in _places_of_files(data)):
-            return None
-        return PlainTextResponse(_NO_ADDRESS, status_code=400)
 
     def _is_upload(self, place: object) -> bool:
         if not isinstance(place, str):

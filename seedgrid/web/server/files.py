@@ -149,24 +149,19 @@ def _thumbnail(path: Path, side_px: int, kind: str = "JPEG") -> bytes:
 def export_routes(answers: Answers) -> APIRouter:
     """Return the routes below `/seedgrid` of downloads and exports."""
     router = APIRouter(prefix="/seedgrid")
-    libraries, file_work = answers.libraries, answers.file_work
-
-    def find(who: Who, picture_id: str, scope: str) -> Callable[[], Sequence[Entry]]:
-        return lambda: _family(libraries.of(who.visitor), picture_id, scope)
+    file_work = answers.file_work
 
     @router.get("/download/selected.zip")
     async def selected(who: Asks, ids: str = "") -> Response:
         """Pictures by their ids, joined by commas; `ID*` is the whole work of that picture."""
         named = ids.split(",")[:MAX_NAMED]
         make = partial(_archive, file_work, "selected")
-        return await _answered(
-            file_work, who, lambda: _selected(libraries.of(who.visitor), named), make
-        )
+        return await _answered(answers, who, partial(_selected, named), make)
 
     @router.get("/download/{picture_id}/{scope}.zip")
     async def download(picture_id: str, scope: Scope, who: Asks) -> Response:
         make = partial(_archive, file_work, scope)
-        return await _answered(file_work, who, find(who, picture_id, scope), make)
+        return await _answered(answers, who, partial(_family, picture_id, scope), make)
 
     @router.get("/export/{picture_id}/{scope}.{kind}")
     async def export(
@@ -183,7 +178,7 @@ def export_routes(answers: Answers) -> APIRouter:
                 weights = weight_files(entries).values()
                 _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
             if starts:
-                check_starts([entry.recipe for entry in entries], libraries.of(who.visitor))
+                check_starts([e.recipe for e in entries], answers.libraries.of(who.visitor))
             write: dict[str, Callable[[Path], object]] = {
                 "zip": lambda path: write_bundle(entries, path, has_starts=starts),
                 "py": lambda path: path.write_text(script(entries, has_starts=starts), "utf-8"),
@@ -191,7 +186,7 @@ def export_routes(answers: Answers) -> APIRouter:
             draw = partial(write_sheet, entries, language=who.language)
             return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
 
-        return await _answered(file_work, who, find(who, picture_id, scope), make)
+        return await _answered(answers, who, partial(_family, picture_id, scope), make)
 
     return router
 
@@ -201,16 +196,26 @@ def _no_picture() -> Response:
 
 
 async def _answered(
-    file_work: FileWork,
+    answers: Answers,
     who: Who,
-    find: Callable[[], Sequence[Entry]],
+    find: Callable[[Library], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
     """Find pictures and answer with them, as file work, which ends when the answer is sent."""
+    file_work = answers.file_work
+
+    def found() -> Sequence[Entry]:
+        entries = find(answers.libraries.of(who.visitor))
+        if len(entries) > MAX_PICTURES:
+            value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
+            raise InputError("download_many", field="picture", value=value, limit=limit)
+        _check_size([entry.path for entry in entries], file_work.bounds)
+        return entries
+
     with ExitStack() as kept:
         try:
             kept.enter_context(file_work.place(who.address))
-            entries = await file_work.run(lambda: _bounded(find(), file_work.bounds), who.address)
+            entries = await file_work.run(found, who.address)
             if not entries:
                 return PlainTextResponse("there is nothing to download", status_code=404)
             answer = await file_work.run(lambda: make(entries, kept), who.address)
@@ -223,7 +228,7 @@ async def _answered(
         return Holding(answer, kept.pop_all())
 
 
-def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
+def _family(picture_id: str, scope: str, library: Library) -> tuple[Entry, ...]:
     """Return a picture's `"round"` or `"work"` without lost or trashed ones, or the `"picture"`."""
     try:
         entry = library.get(picture_id)
@@ -236,7 +241,7 @@ def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
     return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))
 
 
-def _selected(library: Library, named: Sequence[str]) -> Sequence[Entry]:
+def _selected(named: Sequence[str], library: Library) -> Sequence[Entry]:
     selected: dict[str, Entry] = {}
     works_read: set[str] = set()
     for name in dict.fromkeys(named):
@@ -244,21 +249,13 @@ def _selected(library: Library, named: Sequence[str]) -> Sequence[Entry]:
         known = selected.get(picture_id)
         if known is not None and (known.lineage.work_id in works_read or not is_work):
             continue  # Many names of one large work must not read it again and again.
-        entries = _family(library, picture_id, "work" if is_work else "picture")
+        entries = _family(picture_id, "work" if is_work else "picture", library)
         selected |= {entry.id: entry for entry in entries}
         if is_work:
             works_read |= {entry.lineage.work_id for entry in entries}
         if len(selected) > MAX_PICTURES:
             break
     return tuple(selected.values())
-
-
-def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:
-    if len(entries) > MAX_PICTURES:
-        value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
-        raise InputError("download_many", field="picture", value=value, limit=limit)
-    _check_size([entry.path for entry in entries], bounds)
-    return entries
 
 
 def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:

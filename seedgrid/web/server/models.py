@@ -3,7 +3,6 @@
 Only this machine may change models; on a public page strangers may download what its owner lists.
 """
 
-import ipaddress
 import re
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
+from seedgrid.web.server.calls import ip_of
 from seedgrid.web.server.page import json_answer, say, sentence
 from seedgrid.web.server.waiting import FileWork
 from seedgrid.web.state.page_state import Asks, Who
@@ -73,7 +73,10 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
         try:
             if not _may_change(who):
                 raise ModelError("download_forbidden", value=name)
-            await _take(manager, name, request)
+            check_room(name, own_folder(), int(request.headers["content-length"]))
+            with manager.receiving(name) as path, path.open("wb") as file:
+                async for piece in request.stream():
+                    await to_thread.run_sync(file.write, piece)
         except (SeedGridError, OSError) as error:
             return json_answer(_wrong(error, who.language))
         except ClientDisconnect:
@@ -85,10 +88,8 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
 def _may_change(who: Who) -> bool:
     """Tell whether a request comes from this machine: others may not write to its disk."""
-    try:
-        return not is_public() and ipaddress.ip_address(who.host).is_loopback
-    except ValueError:
-        return False
+    ip = ip_of(who.host)
+    return not is_public() and ip is not None and ip.is_loopback
 
 
 def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
@@ -139,20 +140,17 @@ def _wrong(error: Exception, language: str) -> Json:
 
 def _act(manager: ModelManager, action: Action, name: str, language: str) -> str:
     """Do something with a model; return a sentence on a result that the panel does not show."""
-    match action:
-        case "download":
-            manager.download(name)
-        case "stop":
-            manager.downloads.stop(name)
-        case "discard":
-            manager.discard(name)
-        case "configure":
-            manager.configure(name)
-        case "delete":
-            freed = size_text(manager.delete(name))
-            return say("models_deleted", language, name=name, size=freed)
-        case "add":
-            return _add(manager, name, language)
+    if action == "add":
+        return _add(manager, name, language)
+    if action == "delete":
+        return say("models_deleted", language, name=name, size=size_text(manager.delete(name)))
+    acts = {
+        "download": manager.download,
+        "stop": manager.downloads.stop,
+        "discard": manager.discard,
+        "configure": manager.configure,
+    }
+    acts[action](name)
     return ""
 
 
@@ -171,12 +169,3 @@ def hub_name(text: str) -> str:
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name
-
-
-async def _take(manager: ModelManager, name: str, request: Request) -> None:
-    """Stream a dropped file to the disk, and keep it if it is a model."""
-    check_room(name, own_folder(), int(request.headers["content-length"]))
-    with manager.receiving(name) as path, path.open("wb") as file:
-        async for piece in request.stream():
-            await to_thread.run_sync(file.write, piece)
-        file.flush()

@@ -8,12 +8,12 @@ import json
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import brotli
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.field import Field
@@ -63,18 +63,11 @@ def page_texts(language: str) -> dict[str, str]:
     return texts
 
 
-def _words_of(language: str) -> dict[str, str]:
-    """Return the words of the page's document, and what each field does as `NAME_about`."""
-    locale = locales()[language]
-    words = {**english().words, **locale.words}
-    space = "" if locale.tag.startswith("zh") else " "
-    about = {
-        f"{row.name}_about": space.join(
-            filter(None, (words.get(f"{row.name}_info"), words.get(f"bits_{row.effect}")))
-        )
-        for row in ON_PAGE
-    }
-    return words | about
+def _about_fields(language: str) -> dict[str, str]:
+    """Return what each field of the page does, as `NAME_about`."""
+    texts, space = page_texts(language), "" if locales()[language].tag.startswith("zh") else " "
+    keys = {row.name: (f"{row.name}_info", f"bits_{row.effect}") for row in ON_PAGE}
+    return {f"{n}_about": space.join(filter(None, map(texts.get, k))) for n, k in keys.items()}
 
 
 def choose_language(*wishes: str | None) -> str:
@@ -116,8 +109,7 @@ def file_answer(request: Request) -> Response:
 
 def json_answer(parts: Mapping[str, object], status_code: int = 200) -> Response:
     """Answer with JSON, as the parts of the page that change are sent."""
-    body = json.dumps(parts, ensure_ascii=False).encode()
-    return Response(body, status_code, media_type="application/json", headers=UNCACHED)
+    return JSONResponse(parts, status_code, UNCACHED)
 
 
 def compressed(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
@@ -150,9 +142,11 @@ def document(language: str, suffixes: tuple[str, ...]) -> bytes:
         "links": [row.name for row in IN_LINKS],
         "zero_gpu": is_zero_gpu(),
     }
-    html: str = _template().render(
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    page = environment.from_string((assets_folder() / "page.html").read_text("utf-8"))
+    html: str = page.render(
         tag=locale.tag,
-        t=_words_of(language),
+        t=page_texts(language) | _about_fields(language),
         config=json.dumps(config, ensure_ascii=False).replace("<", "\\u003c"),
         folder=folder,
         modules=_PRELOADED,
@@ -168,12 +162,3 @@ def document(language: str, suffixes: tuple[str, ...]) -> bytes:
 def _groups(*, expert: bool) -> list[list[Field]]:
     rows = [row for row in ON_PAGE if row.widget != "bar" and row.is_expert == expert]
     return [list(group) for _, group in groupby(rows, key=lambda row: row.row or row.name)]
-
-
-@cache
-def _template() -> Any:  # noqa: ANN401 (jinja2's)
-    loader = FileSystemLoader(assets_folder())
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("page.html")

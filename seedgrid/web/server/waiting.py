@@ -42,26 +42,14 @@ async def begun(start: Callable[[], Run]) -> Run:
         raise
 
 
-async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
-    """Yield the events of a run until it ends; it is stopped when the caller leaves before."""
-    since, has_ended = 0, False
-    try:
-        with changes_of(run) as changed:
-            while not has_ended:
-                await changed.wait()
-                changed.clear()
-                has_ended = run.has_ended
-                events, since = run.next_events(since)
-                yield events
-    finally:
-        if not run.has_ended:
-            run.cancel()
+async def followed(
+    run: Run, look_s: Callable[[], float] | None = None
+) -> AsyncGenerator[Sequence[Event], None]:
+    """Yield the events of a run until it ends; it is stopped when the caller leaves before.
 
-
-@contextmanager
-def changes_of(run: Run) -> Iterator[asyncio.Event]:
-    """Yield an event that is set whenever something happened to a run."""
-    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    With `look_s` it goes on then, and after so many seconds without an event none are yielded.
+    """
+    loop, changed, since, has_ended = asyncio.get_running_loop(), asyncio.Event(), 0, False
 
     def tell() -> None:
         with suppress(RuntimeError):  # The loop may be closed.
@@ -69,9 +57,17 @@ def changes_of(run: Run) -> Iterator[asyncio.Event]:
 
     run.add_listener(tell)
     try:
-        yield changed
+        while not has_ended:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), look_s() if look_s else None)
+            changed.clear()
+            has_ended = run.has_ended
+            events, since = run.next_events(since)
+            yield events
     finally:
         run.remove_listener(tell)
+        if look_s is None and not run.has_ended:
+            run.cancel()
 
 
 class StepWatch(Unwatched):

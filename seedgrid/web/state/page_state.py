@@ -4,14 +4,14 @@ A cookie that no script reads names the visitor. A browser without cookies (in a
 sends an id in a header and in addresses of files.
 """
 
-import ipaddress
 import re
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Annotated, Any, Final, ParamSpec, Self
+from ipaddress import IPv6Address, ip_network
+from itertools import count
+from typing import Annotated, Any, Final, ParamSpec, Self, TypeVar
 
 from fastapi import Body, Depends
 from pydantic import Field, ValidationError
@@ -24,6 +24,7 @@ from seedgrid.core.recipe import Value
 from seedgrid.core.variables import is_public, is_zero_gpu
 from seedgrid.locales import ENGLISH
 from seedgrid.web.serializers.stage import Json, complain
+from seedgrid.web.server.calls import ip_of
 from seedgrid.web.server.page import choose_language
 
 COOKIE: Final = "seedgrid-visitor"
@@ -91,15 +92,12 @@ def set_visitor(request: Request, answer: Response) -> None:
         answer.headers["set-cookie"] += "; Partitioned"
 
 
-def network_of(address: str | None) -> str:
+def network_of(address: str) -> str:
     """Return what counts as one address: of IPv6 the first 64 bits, which one household has."""
-    try:
-        parsed = ipaddress.ip_address(address or "")
-    except ValueError:
-        return address or ""
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is None:
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+    parsed = ip_of(address)
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
+        return str(ip_network((parsed, 64), strict=False))
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed or address)
 
 
 class PageState(Value):
@@ -127,15 +125,12 @@ class PageState(Value):
         return self.model_dump(mode="json", exclude={"visitor", "address"})
 
 
-_guard = threading.Lock()
-_last_epochs: Final = [0]
+_epochs: Final = count(time.time_ns() // 1_000_000)  # By the clock, to grow over restarts
 
 
 def next_epoch(epoch: int = 0) -> int:
-    """Return a number above `epoch` and all earlier ones; by the clock, to grow over restarts."""
-    with _guard:
-        _last_epochs[0] = max(_last_epochs[0] + 1, time.time_ns() // 1_000_000)
-        return max(_last_epochs[0], epoch + 1)
+    """Return a number above `epoch` and all earlier ones."""
+    return max(next(_epochs), epoch + 1)
 
 
 def read_state(sent: object, sender: Who) -> PageState:
@@ -182,17 +177,24 @@ class PageUpdate:
 
 
 P = ParamSpec("P")
+Actions = TypeVar("Actions")
 
 
-def reports_errors(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
-    """Answer with an action's error in the status line; nothing else changes on the page."""
+def reports_errors(actions: type[Actions]) -> type[Actions]:
+    """Let each `on_...` of a class answer with its error in the status line, and nothing else."""
 
-    @wraps(action)
-    def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
-        try:
-            return action(*args, **kwargs)
-        except (SeedGridError, MemoryError) as error:
-            # A new epoch: an older update cannot replace it.
-            return PageUpdate(status=complain(next_epoch(), as_ours(error)))
+    def reporting(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
+        @wraps(action)
+        def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
+            try:
+                return action(*args, **kwargs)
+            except (SeedGridError, MemoryError) as error:
+                # A new epoch: an older update cannot replace it.
+                return PageUpdate(status=complain(next_epoch(), as_ours(error)))
 
-    return answer
+        return answer
+
+    for name, action in tuple(vars(actions).items()):
+        if name.startswith("on_"):
+            setattr(actions, name, reporting(action))
+    return actions

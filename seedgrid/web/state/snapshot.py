@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, RunCancelled, SeedGridError
-from seedgrid.core.picture import Entry, Lineage
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report
@@ -175,7 +175,7 @@ class Snapshot:
         """Return a picture, or None when it is not there. Does not read the whole work."""
         of_work = next((entry for entry in self._read or () if entry.id == picture_id), None)
         with suppress(InputError):
-            return of_work or self.library.get(picture_id or "")
+            return of_work or (self.library.get(picture_id) if picture_id else None)
         return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
@@ -223,13 +223,13 @@ class Snapshot:
         """The rail of this work, with the round that is being painted."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
-        return pictures.rail(
-            self.state.epoch,
-            living(self.rounds, self.state.round),
-            current=self.state.round,
-            has_parent=self.parent_of_stage is not None,
-            forming=run if is_forming else None,
-        )
+        rounds = living(self.rounds, self.state.round)
+        return {
+            "epoch": self.state.epoch,
+            "rounds": pictures.rail(rounds, run if is_forming else None),
+            "current": self.state.round,
+            "has_parent": self.parent_of_stage is not None,
+        }
 
     def card(self, entry: Entry | None) -> stages.Json:
         """The card of a picture, or the empty card."""
@@ -238,20 +238,15 @@ class Snapshot:
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
         model = self._card_of(entry.recipe)
-        return pictures.card(
-            entry,
-            parent,
-            hint=hint,
-            lock=self._lock.of(entry),
-            model=model,
-            models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
-        )
+        models = self._studio.model_manager.alike(model, entry.recipe) if model else ()
+        card = pictures.card(entry, parent, model, models)
+        return card | {"hint": hint, "lock": self._lock.of(entry)}
 
     def _place(self, *, is_asked: bool) -> stages.Json:
         """The browser's place, and what can be done there."""
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
-        card = self._card_of(self._cells[0][0] if self._cells else None)
+        card = self._card_of(self._cells[0].recipe if self._cells else None)
         return self.state.to_browser() | {
             "fields": None if is_asked else self._fields(),
             "address": ringed or self.state.round,
@@ -262,12 +257,11 @@ class Snapshot:
         }
 
     @property
-    def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
+    def _cells(self) -> Sequence[pictures.Made]:
         """The round on the stage: the jobs of its run, or its pictures."""
         if (run := self.run_on_stage) is not None:
-            jobs = [run.jobs[cell] for cell in run.round_cells]
-            return tuple((job.recipe, job.lineage) for job in jobs)
-        return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
+            return run.round_jobs
+        return self.round.entries if self.round else ()
 
     def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
         """The card of a recipe's model, or of the studio's; None where it is not installed."""
@@ -281,13 +275,13 @@ class Snapshot:
         cells = self._cells
         if not cells:
             return None
-        parent = self.find(cells[0][1].parent_id)
+        parent = self.find(cells[0].lineage.parent_id)
         path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
-        begun = [each.recipe for each in path[0].entries] if path else [each for each, _ in cells]
+        begun = [each.recipe for each in (path[0].entries if path else cells)]
         suffixes = dict.fromkeys(
-            made.change
-            for recipe, made in cells
-            if parent and made.change and recipe.words.endswith(made.change)
+            change
+            for each in cells
+            if parent and (change := each.lineage.change) and each.recipe.words.endswith(change)
         )
         defaults: Request | None = None
         with suppress(SeedGridError):  # Its model is not installed any more.
