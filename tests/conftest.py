@@ -23,7 +23,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -85,9 +85,9 @@ def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
 
 
 @pytest.fixture
-def answers(studio: Studio) -> Answers:
-    """What the page of that studio answers."""
-    return Answers(studio)
+def services(studio: Studio) -> PageServices:
+    """What the page of that studio services."""
+    return PageServices(studio)
 
 
 @pytest.fixture

@@ -8,12 +8,14 @@ from contextlib import aclosing
 import anyio
 
 from seedgrid.core.picture import Entry, new_id
-from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.actions.painting import PaintingActions
 from seedgrid.web.state.page_state import PageState, PageUpdate
 
 
 def follow(
-    handlers: Handlers, state: PageState, enough: Callable[[PageUpdate], object] = lambda _: False
+    handlers: PaintingActions,
+    state: PageState,
+    enough: Callable[[PageUpdate], object] = lambda _: False,
 ) -> list[PageUpdate]:
     """Return the news up to the end, or up to the first with which somebody has heard enough."""
 

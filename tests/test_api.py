@@ -29,7 +29,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.api import GRID_FIELDS, Api, default_of
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0
@@ -97,7 +97,7 @@ def test_grid_takes_every_field_that_makes_a_picture(client: Client, address: st
     assert list(told) == [row.name for row in GRID_FIELDS]
     always = ["prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model"]
     assert list(told)[:8] == always
-    rows = {row.name for row in FIELDS if row.belongs == "recipe"}
+    rows = {row.name for row in FIELDS if row.scope == "recipe"}
     assert set(told) == rows - {"lora", "typed", "upscaler"}
     assert {"type": "integer"} in told["steps"]["type"]["oneOf"]
     assert [name for name, each in told.items() if not each["parameter_has_default"]] == ["prompt"]
@@ -212,7 +212,7 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
         return answers[-1][1]
 
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:
-        api = Api(Answers(studio, libraries), tmp_path / "copies")
+        api = Api(PageServices(studio, libraries), tmp_path / "copies")
         (record,) = asyncio.run(grid(api))
         (folder,) = (tmp_path / "visitors").glob("programs-*")
         assert libraries.of(folder.name).file_of(record["id"])

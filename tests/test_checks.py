@@ -19,7 +19,7 @@ from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import LockBadge
 
@@ -43,10 +43,10 @@ class ProbingBackend(GatedBackend):
 
 
 def verdicts(studio: Studio, picture_id: str | None, state: PageState) -> list[dict[str, Any]]:
-    """What the Verify button answers, one after the other."""
+    """What the Verify button services, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
-        handlers = Answers(studio).handlers
+        handlers = PageServices(studio).handlers
         return [news.verdict async for news in handlers.on_verify(picture_id, state)]
 
     return asyncio.run(collect())
@@ -110,7 +110,7 @@ def test_the_lock_is_probed_once_by_itself(
             Request(prompt="a fox", seeds=(seed,), width=64, height=64, num_inference_steps=4)
         )
         run.result(SOON_S)
-        badge.consider(run)
+        badge.probe_if_untested(run)
         studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1
     said = badge.of(entry)
@@ -127,12 +127,12 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
     backend.may_go.clear()
     blocker = studio.start_grid(Request(prompt="busy", seeds=(1,), width=64, height=64))
     next(event for event in blocker.events(SOON_S) if isinstance(event, Started))
-    badge.consider(first)
+    badge.probe_if_untested(first)
     studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")
     backend.may_go.set()
     blocker.result(SOON_S)
     studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0
-    badge.consider(first)
+    badge.probe_if_untested(first)
     studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1

@@ -38,7 +38,7 @@ WORDS = {
 
 
 def filled_by(*belongs: str) -> list[str]:
-    return [name for row in FIELDS if row.belongs in belongs for name in row.fills]
+    return [name for row in FIELDS if row.scope in belongs for name in row.attributes]
 
 
 def names_of(kind: type) -> set[str]:
@@ -55,7 +55,7 @@ def test_each_attribute_of_a_request_has_one_field() -> None:
 def test_each_setting_of_a_recipe_has_its_attribute_and_a_check() -> None:
     """Without a `check` in its row, what was asked for never reaches the recipe."""
     read_by_resolve = {"seeds", "portable", "loras", "upscaler", "model"}
-    checked = {name for row in FIELDS if row.check for name in row.fills}
+    checked = {name for row in FIELDS if row.check for name in row.attributes}
     assert names_of(Request) - checked == read_by_resolve
     assert checked <= set(Recipe.model_fields), "add the attribute to Recipe, with a default"
 
@@ -113,8 +113,8 @@ def test_what_a_field_shows_is_read_again(
 # One row, and the words of its label. Its use is there: backends read `Placement.threads`.
 ROW = """    "strength": Field(
         "threads",
-        belongs="placement",
-        fills=("threads",),
+        scope="placement",
+        attributes=("threads",),
         value_type=int,
         widget="number",
         help="Threads of one operation.",

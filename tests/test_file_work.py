@@ -27,7 +27,7 @@ from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
 from seedgrid.web.server import files
 from seedgrid.web.server.files import export_routes
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -64,9 +64,9 @@ ROUTES: Final = {
 """By what each address of ours is bounded; Gradio's are the four of the API (app.py)."""
 
 
-def test_every_address_says_by_what_it_is_bounded(answers: Answers, tmp_path: Path) -> None:
+def test_every_address_says_by_what_it_is_bounded(services: PageServices, tmp_path: Path) -> None:
     """A new one has no place in the table: think of a stranger first."""
-    client = client_of_page(answers, tmp_path)
+    client = client_of_page(services, tmp_path)
     assert set(paths_of(cast("Starlette", client.app).routes)) == ROUTES.keys()
 
 
@@ -91,11 +91,11 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, tuple[Entry
 
 def client_of(library: Library, bounds: FileWorkBounds = FileWorkBounds()) -> TestClient:  # noqa: B008
     studio = cast("Studio", SimpleNamespace(library=library, verifier=None))
-    answers = SimpleNamespace(
+    services = SimpleNamespace(
         studio=studio, libraries=OneLibrary(studio), file_work=FileWork(bounds)
     )
     app = FastAPI()
-    app.include_router(export_routes(cast("Answers", answers)))
+    app.include_router(export_routes(cast("PageServices", services)))
     return TestClient(app)
 
 
@@ -193,12 +193,12 @@ def test_a_bundle_gives_away_no_weights_that_are_not_offered(
 
 
 def test_strangers_and_other_pages_change_no_model(
-    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: PageServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A public page tells what it offers, and refuses everything else."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     ask = {"json": {"name": "someone/foxes"}}
-    client = client_of_page(answers, tmp_path)
+    client = client_of_page(services, tmp_path)
     told = client.get("/seedgrid/models").json()
     assert told["may"] == {"change": False, "download": False}
     assert told["first"] == []

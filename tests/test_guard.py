@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.web.api import PARAMETERS
 from seedgrid.web.server.app import Guard, SecurityHeaders
-from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
+from seedgrid.web.server.calls import CheckedApiCalls, LogUnexpectedErrors, refuse_call
 
 
 async def echo(request: Request) -> Response:
@@ -34,7 +34,7 @@ def client(files: Path, host: str | None = None) -> TestClient:
     """A program that answers everything, behind the guard."""
     app = Starlette(routes=[Route("/{path:path}", echo, methods=["GET", "POST", "PUT"])])
     return TestClient(
-        SecurityHeaders(Guard(ProgramCalls(app, files, PARAMETERS), files=files, host=host)),
+        SecurityHeaders(Guard(CheckedApiCalls(app, files, PARAMETERS), files=files, host=host)),
         base_url="http://127.0.0.1",
     )
 
@@ -143,7 +143,7 @@ def test_what_fails_all_the_same_is_one_line_of_the_log(caplog: pytest.LogCaptur
         raise KeyError(request.url.path)
 
     routes = [Route("/gradio_api/call/{name}", fail)]
-    app = Unexpected(Starlette(routes=routes, exception_handlers={Exception: refuse_call}))
+    app = LogUnexpectedErrors(Starlette(routes=routes, exception_handlers={Exception: refuse_call}))
     answer = TestClient(app).get("/gradio_api/call/x%0aINFO: FORGED%1b[31m")
     assert (answer.status_code, "info" in answer.text) == (400, True)
     (line,) = [record.getMessage() for record in caplog.records if "FORGED" in record.getMessage()]

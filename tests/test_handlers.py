@@ -1,4 +1,4 @@
-"""The page's answers: values in, values out, on the fake backend and a real library."""
+"""The page's services: values in, values out, on the fake backend and a real library."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.actions.painting import PaintingActions
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageState, PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
@@ -43,15 +43,15 @@ def backend(painter: Painter) -> Painter:
 
 
 @pytest.fixture
-def handlers(answers: Answers) -> Handlers:
-    return answers.handlers
+def handlers(services: PageServices) -> PaintingActions:
+    return services.handlers
 
 
-def follow(handlers: Handlers, shown: PageUpdate) -> list[PageUpdate]:
+def follow(handlers: PaintingActions, shown: PageUpdate) -> list[PageUpdate]:
     return following.follow(handlers, shown.state)
 
 
-def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[PageState, PageUpdate]:
+def grid(handlers: PaintingActions, asked: FormPayload = ASKED) -> tuple[PageState, PageUpdate]:
     """Generate and wait; return the place and the last news."""
     shown = handlers.on_generate(asked, nowhere())
     return shown.state, follow(handlers, shown)[-1]
@@ -64,7 +64,9 @@ def mask_of(grey: int) -> str:
     return b64encode(file.getvalue()).decode()
 
 
-def refine(handlers: Handlers, place: PageState, picture_id: str) -> tuple[PageUpdate, PageUpdate]:
+def refine(
+    handlers: PaintingActions, place: PageState, picture_id: str
+) -> tuple[PageUpdate, PageUpdate]:
     shown = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place.move(picked=picture_id))
     return shown, follow(handlers, shown)[-1]
 
@@ -76,7 +78,7 @@ def refine(handlers: Handlers, place: PageState, picture_id: str) -> tuple[PageU
         (mask_of(0), "error_mask_empty"),
     ],
 )
-def test_a_mask_that_means_nothing_is_said(handlers: Handlers, only: str, code: str) -> None:
+def test_a_mask_that_means_nothing_is_said(handlers: PaintingActions, only: str, code: str) -> None:
     place, shown = grid(handlers)
     place = place.move(picked=shown.stage["cells"][0]["id"])
     around = RoundPayload(vary=GUIDE_SUFFIXES, only=only)
@@ -84,7 +86,7 @@ def test_a_mask_that_means_nothing_is_said(handlers: Handlers, only: str, code: 
     assert status["key"] == code
 
 
-def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> None:
+def test_a_network_is_named_never_a_path(handlers: PaintingActions, tmp_path: Path) -> None:
     """A visitor's page cannot make the server read a file that its owner did not put there."""
     place, news = grid(handlers)
     here = place.move(picked=news.stage["cells"][0]["id"])
@@ -94,7 +96,9 @@ def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> 
         assert (shown.status["key"], shown.state) == ("error_upscaler_missing", None)
 
 
-def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: Painter) -> None:
+def test_one_can_go_away_from_a_run_and_come_back(
+    handlers: PaintingActions, painter: Painter
+) -> None:
     """While a refinement forms, the rail shows it, Back leaves it, a click returns to it."""
     place, news = grid(handlers)
     picked = {"picked": news.stage["cells"][0]["id"]}
@@ -112,7 +116,7 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: P
 
 
 def test_stop_keeps_what_is_done_and_leaves_others_alone(
-    handlers: Handlers, painter: Painter
+    handlers: PaintingActions, painter: Painter
 ) -> None:
     """Two visitors: one stops, the other's pictures are finished."""
     painter.num_steps = 0
@@ -127,7 +131,7 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
     assert {cell["state"] for cell in done.stage["cells"]} == {"done"}
 
 
-def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter) -> None:
+def test_the_position_in_the_queue_is_shown(handlers: PaintingActions, painter: Painter) -> None:
     """The third visitor hears how many are before."""
     painter.num_steps = 0
     runs = [handlers.on_generate(ASKED, nowhere()) for _ in range(3)]
@@ -137,7 +141,9 @@ def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter
         handlers.on_stop(run.state)
 
 
-def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBackend) -> None:
+def test_the_device_that_was_chosen_is_used(
+    handlers: PaintingActions, painter: FakeBackend
+) -> None:
     """Generate and Refine compute where the settings say."""
     asked = FormPayload(**(vars(ASKED) | {"device": "cuda:1"}))
     place, news = grid(handlers, asked)
@@ -147,7 +153,7 @@ def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBac
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
 
 
-def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None:
+def test_a_round_has_an_address_and_so_has_a_picture(handlers: PaintingActions) -> None:
     """Another browser finds the round, or the picture picked in it, and the added words."""
     first, news = grid(handlers)
     parent = news.stage["cells"][2]["id"]
@@ -167,7 +173,7 @@ def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None
 
 @pytest.mark.parametrize("said", [{"place": "0" * 32}, {"start": True}])
 def test_an_unknown_place_is_the_page_before_the_first_grid(
-    handlers: Handlers, said: dict[str, Any]
+    handlers: PaintingActions, said: dict[str, Any]
 ) -> None:
     """What somebody else's library holds is not here, and is said so."""
     first, _ = grid(handlers)

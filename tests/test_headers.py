@@ -14,14 +14,14 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.server.app import SPACE_FRAMES, page_policy
 from seedgrid.web.server.page import version
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("library")
     with Studio(library=folder, backend=FakeBackend()) as studio:
-        yield client_of(Answers(studio), folder)
+        yield client_of(PageServices(studio), folder)
 
 
 def test_every_answer_is_hardened(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""The library page's answers: browse, search, open, throw away, take in, links."""
+"""The library page's services: browse, search, open, throw away, take in, links."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from foreign_files import file_with
 from PIL import Image
 from servers import client_of
 
+from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import MAX_PICTURES, LibraryActions, Query
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageState
 
 ME = PageState(visitor="0" * 32)
 
 
 @pytest.fixture
-def actions(answers: Answers) -> LibraryActions:
-    return answers.library
+def actions(services: PageServices) -> LibraryActions:
+    return services.library
 
 
 def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def test_what_is_no_question_gets_no_answer(
     studio: Studio, tmp_path: Path, action: str, rubbish: object
 ) -> None:
     """A browser may send anything."""
-    client = client_of(Answers(studio), tmp_path)
+    client = client_of(PageServices(studio), tmp_path)
     assert client.post(f"/seedgrid/do/{action}", json={"asked": rubbish}).status_code == 422
 
 
@@ -105,15 +106,9 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     settings = "Steps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42, Size: 64x64"
     file = file_with(parameters=f"a castle\nNegative prompt: fog\n{settings}")
     shown = actions.on_drop([upload(tmp_path, file)], ME)
-    empty = ("steps", "guidance", "size", "scheduler", "determinism", "dtype", "mix")
-    assert shown.fields == {
-        "prompt": "a castle",
-        "seeds": "42",
-        "negative": "fog",
-        **dict.fromkeys((*empty, "start", "strength", "spread"), ""),
-        "portable": False,
-        "weights": False,
-    }
+    others = [each for each in ON_PAGE if each in IN_LINKS and each.name != "model"]
+    empty = {each.name: False if each.value_type is bool else "" for each in others}
+    assert shown.fields == empty | {"prompt": "a castle", "seeds": "42", "negative": "fog"}
     assert shown.state is None
     assert shown.status["data"]["reasons"]
     settings = {"steps": "20", "guidance": "7", "size": "64x64", "scheduler": "DDIM"}

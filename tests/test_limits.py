@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.web.server.calls import MAX_BODY_BYTES, BoundedBody, tidy
+from seedgrid.web.server.calls import MAX_BODY_BYTES, BoundedBody, delete_old_files
 
 UPLOADS = ("/gradio_api/upload", "/seedgrid/drop")
 
@@ -64,6 +64,6 @@ def test_what_lies_for_an_hour_goes(tmp_path: Path) -> None:
         path.parent.mkdir()
         path.write_bytes(bytes(10_000))
     os.utime(old, (time.time() - 4000,) * 2)
-    assert tidy(tmp_path, 3600.0) == 10_000
+    assert delete_old_files(tmp_path, 3600.0) == 10_000
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [new]
     assert not old.parent.exists()

@@ -13,7 +13,7 @@ from seedgrid.models import registry
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import MAX_LIST_KB
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 
 
 def write(studio: Studio, name: str, content: bytes) -> None:
@@ -52,7 +52,7 @@ def test_a_name_stands_for_each_line_of_its_file(
 
 def test_the_page_opens_lists_and_counts_their_pictures(studio: Studio) -> None:
     """In the prompt, the lines beside it and a variation; the bound stands and says its number."""
-    handlers = Answers(studio).handlers
+    handlers = PageServices(studio).handlers
     write(studio, "coat", b"red\nblue\n")
     write(studio, "many", b"\n".join(b"%d" % number for number in range(65)))
     asked = {"prompt": "a __coat__ fox", "seeds": "0-3", "size": "64x64", "steps": "1"}

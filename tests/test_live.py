@@ -26,7 +26,7 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.serializers.stage import status_of
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageState, PageUpdate
 
 SOON_S = 120.0
@@ -212,9 +212,9 @@ def test_how_long_four_take_is_looked_at_again_and_again(make_recipes: MakeRecip
     assert speeds.known_s([recipe] * 8) == 2 * (speeds.known_s([recipe] * 4) or 0)
 
 
-def told(answers: Answers, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
+def told(services: PageServices, action: str, number: int = 1, **asked: object) -> list[PageUpdate]:
     async def listen() -> list[PageUpdate]:
-        news = getattr(answers.handlers, f"on_live_{action}")(
+        news = getattr(services.handlers, f"on_live_{action}")(
             number=number, **({"state": ME} | asked)
         )
         async with aclosing(news):
@@ -223,12 +223,12 @@ def told(answers: Answers, action: str, number: int = 1, **asked: object) -> lis
     return anyio.run(listen)
 
 
-def test_an_answer_names_its_question_and_moves_nobody(answers: Answers) -> None:
+def test_an_answer_names_its_question_and_moves_nobody(services: PageServices) -> None:
     """No place, no rail, no card: a stage of pictures that are in memory alone.
 
     In the browser the greatest epoch wins, so an older answer covers no newer one.
     """
-    updates = told(answers, "generate", number=7, fields=ASKED)
+    updates = told(services, "generate", number=7, fields=ASKED)
     assert all(each.live is not None and each.live["number"] == 7 for each in updates)
     assert all(not (each.place or each.rail or each.picked) for each in updates)
     shown = [each.stage for each in updates if each.stage][-1]
@@ -237,27 +237,27 @@ def test_an_answer_names_its_question_and_moves_nobody(answers: Answers) -> None
     assert not shown["busy"]
     assert updates[-1].live is not None
     assert updates[-1].live["key"] == "live_shown"
-    assert list(answers.studio.library_folder.rglob("*.png")) == []
-    later = told(answers, "generate", fields=FormPayload(prompt="a", seeds="0-3"))
+    assert list(services.studio.library_folder.rglob("*.png")) == []
+    later = told(services, "generate", fields=FormPayload(prompt="a", seeds="0-3"))
     assert all(each.stage["epoch"] > shown["epoch"] for each in later if each.stage)
-    (refused,) = told(answers, "generate", fields=FormPayload(prompt="a", seeds="0-7"))
+    (refused,) = told(services, "generate", fields=FormPayload(prompt="a", seeds="0-7"))
     assert refused.live["key"] == "error_live_many"
 
 
-def test_a_round_is_followed_around_the_pick(answers: Answers) -> None:
+def test_a_round_is_followed_around_the_pick(services: PageServices) -> None:
     """Its captions are the variations'; what is half typed is said at no field."""
-    made = answers.handlers.on_generate(fields=ASKED, state=ME)
-    run = answers.studio.engine.run(made.state.run or "")
+    made = services.handlers.on_generate(fields=ASKED, state=ME)
+    run = services.studio.engine.run(made.state.run or "")
     parent = run.result(SOON_S)[1]
     picked = made.state.move(picked=parent.id)
     around = RoundPayload(vary=(", artsy", ", at night", ", neon", ", vintage"))
-    shown = [e.stage for e in told(answers, "refine", around=around, state=picked) if e.stage][-1]
+    shown = [e.stage for e in told(services, "refine", around=around, state=picked) if e.stage][-1]
     assert [cell["words"] for cell in shown["cells"]] == ["artsy", "at night", "neon", "vintage"]
     assert {cell["seed"] for cell in shown["cells"]} == {parent.seed}
-    wrong = told(answers, "refine", around=RoundPayload(vary=("steps 0",)), state=picked)
+    wrong = told(services, "refine", around=RoundPayload(vary=("steps 0",)), state=picked)
     assert wrong[-1].status is None
     assert str(wrong[-1].live["key"]).startswith("error_")  # type: ignore[index] # it is there
-    lost = told(answers, "refine", around=around, state=ME)
+    lost = told(services, "refine", around=around, state=ME)
     assert lost[-1].live == {
         "number": 1,
         "key": "error_picture_unknown",
@@ -265,14 +265,14 @@ def test_a_round_is_followed_around_the_pick(answers: Answers) -> None:
     }  # type: ignore[index]
 
 
-def test_a_page_hears_whether_live_can_follow(answers: Answers) -> None:
+def test_a_page_hears_whether_live_can_follow(services: PageServices) -> None:
     """How long four take is known once some were painted."""
     around = RoundPayload()
-    before = answers.handlers.advise(fields=ASKED, around=around)
+    before = services.handlers.advise(fields=ASKED, around=around)
     assert before.live == {"took_s": None}
-    run = told(answers, "generate", fields=ASKED)
+    run = told(services, "generate", fields=ASKED)
     assert run
-    after = answers.handlers.advise(fields=FormPayload(size="64x64"), around=around)  # no words
+    after = services.handlers.advise(fields=FormPayload(size="64x64"), around=around)  # no words
     assert after.live["took_s"] > 0.0
 
 
@@ -286,8 +286,8 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
 
     backend = HeldBackend(may_go)
 
-    async def hang_up(answers: Answers) -> None:
-        news = answers.handlers.on_live_generate(fields=ASKED, number=1, state=ME)
+    async def hang_up(services: PageServices) -> None:
+        news = services.handlers.on_live_generate(fields=ASKED, number=1, state=ME)
         async with anyio.create_task_group() as group:
 
             async def listen() -> None:
@@ -300,7 +300,7 @@ def test_who_hangs_up_stops_the_run(tmp_path: Path) -> None:
             group.cancel_scope.cancel()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        anyio.run(hang_up, Answers(studio))
+        anyio.run(hang_up, PageServices(studio))
         assert studio.engine.load.num_waiting == 0
 
 
@@ -310,23 +310,23 @@ def test_a_question_that_another_page_replaced_is_asked_again(tmp_path: Path) ->
     backend.may_go.clear()
     heard: dict[int, object] = {}
 
-    async def listen(answers: Answers, number: int) -> None:
+    async def listen(services: PageServices, number: int) -> None:
         fields = FormPayload(prompt=f"a fox {number}", seeds="0-3")
-        async with aclosing(answers.handlers.on_live_generate(fields, number, ME)) as news:
+        async with aclosing(services.handlers.on_live_generate(fields, number, ME)) as news:
             async for each in news:
                 heard[number] = (each.live or {}).get("key")
 
-    async def ask(answers: Answers) -> None:
+    async def ask(services: PageServices) -> None:
         async with anyio.create_task_group() as group:
             for number, num_waiting in enumerate((1, 2, 2), 1):
-                group.start_soon(listen, answers, number)
+                group.start_soon(listen, services, number)
                 # One that is not painted yet would be replaced by the next.
-                while not backend.calls or answers.studio.engine.load.num_waiting < num_waiting:
+                while not backend.calls or services.studio.engine.load.num_waiting < num_waiting:
                     await anyio.sleep(0.01)
             while heard.get(2) is None:
                 await anyio.sleep(0.01)
             backend.may_go.set()
 
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        anyio.run(ask, Answers(studio))
+        anyio.run(ask, PageServices(studio))
     assert heard == {1: "live_shown", 2: "live_paused_queue", 3: "live_shown"}

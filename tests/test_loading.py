@@ -22,7 +22,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 
 SOON_S = 120.0
 
@@ -114,7 +114,7 @@ def test_who_waits_for_a_model_that_loads_ahead_hears_of_it(tmp_path: Path) -> N
 
     backend = Large()
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        handlers = Answers(studio).handlers
+        handlers = PageServices(studio).handlers
         studio.engine.warm(studio.model)
         assert backend.is_waiting.wait(SOON_S)
         asked = handlers.on_generate(ASKED, following.nowhere())

@@ -18,7 +18,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Entry
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.export.sheets import blocks_of
-from seedgrid.web.serializers.pictures import living, rounds_of
+from seedgrid.web.serializers.pictures import rounds_of, without_trashed
 
 
 def instructions(work: Callable[[], object]) -> int:
@@ -84,7 +84,7 @@ def test_pictures_that_are_their_own_ancestors_are_shown(
     rounds = rounds_of(entries)
 
     assert sorted(e.id for each in rounds for e in each.entries) == sorted(e.id for e in entries)
-    assert len(living(rounds, None)) == len(rounds) == num_rounds
+    assert len(without_trashed(rounds, None)) == len(rounds) == num_rounds
     assert blocks_of(entries)
 
 

@@ -8,7 +8,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.serializers.stage import opening_cells, opening_files
-from seedgrid.web.server.routes import Answers, starting_suffixes
+from seedgrid.web.server.routes import PageServices, starting_suffixes
 from seedgrid.web.state.page_state import PageState
 
 ME = PageState(visitor="0" * 32)
@@ -28,10 +28,12 @@ def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
         assert starting_suffixes(studio) != GUIDE_SUFFIXES
 
 
-def test_a_click_takes_them_in_as_pictures_from_elsewhere(studio: Studio, answers: Answers) -> None:
+def test_a_click_takes_them_in_as_pictures_from_elsewhere(
+    studio: Studio, services: PageServices
+) -> None:
     """The four are the round on the stage, none of them a memory; once, however often."""
     for _ in range(2):
-        update = answers.library.on_example(3, ME)
+        update = services.library.on_example(3, ME)
     assert [cell["state"] for cell in update.stage["cells"]] == ["done"] * 4
     assert update.stage["picked"] == 2
     assert update.picked["checked"] is False

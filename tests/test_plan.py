@@ -52,6 +52,7 @@ def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes
     }
     for words, update in changed.items():
         assert describe_change(recipe, recipe.replace(**update)) == words
+    assert describe_change(recipe.replace(spread=0.3), recipe) == "spread 0"
     assert describe_change(recipe, recipe) == ""
     foxes = recipe.replace(model=ModelRef(id="a/foxes", revision="1" * 40, weights_sha256="0" * 64))
     assert describe_change(recipe, foxes) == "model a/foxes"  # a commit says nothing to an artist

@@ -16,16 +16,16 @@ from seedgrid.core.variations import SUBTLE
 from seedgrid.library import search
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.actions.painting import PaintingActions
 from seedgrid.web.serializers.form import RoundPayload
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageUpdate
 
 WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3
 NUM_PICTURES = 4 * NUM_ROUNDS
 
-Event = Callable[[Handlers, LibraryActions, dict[str, Any]], PageUpdate | None]
+Event = Callable[[PaintingActions, LibraryActions, dict[str, Any]], PageUpdate | None]
 
 EVENTS: dict[str, Event] = {
     "load": lambda handlers, _, place: handlers.on_load(place),
@@ -74,8 +74,8 @@ def test_an_event_reads_the_work_once(
     studio: Studio, last: Entry, reads: list[str], event: str
 ) -> None:
     """Stage, rail and card are made of one read: it was three, and again one for each picture."""
-    answers = Answers(studio)
-    update = EVENTS[event](answers.handlers, answers.library, place_of(last))
+    services = PageServices(studio)
+    update = EVENTS[event](services.handlers, services.library, place_of(last))
     assert update.rail is not None
     # A picture of the library's page is looked up by its id, which alone says what work it is of.
     expected = NUM_PICTURES + (1 if event == "open" else 0)

@@ -12,29 +12,29 @@ from following import follow, nowhere
 from servers import client_of
 
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="2", size="64x64")
 VARY = RoundPayload(vary=(", neon",))
 
 
-def refuse(answers: Answers) -> None:
+def refuse(services: PageServices) -> None:
     """Put a file where the folder was: nothing can be read or made there."""
-    folder = answers.studio.library_folder
+    folder = services.studio.library_folder
     shutil.rmtree(folder)
     folder.write_text("in the way")
 
 
-def painted(answers: Answers) -> dict[str, Any]:
+def painted(services: PageServices) -> dict[str, Any]:
     """Paint a grid and pick its first picture; return the place."""
-    shown = answers.handlers.on_generate(ASKED, nowhere())
+    shown = services.handlers.on_generate(ASKED, nowhere())
     place = shown.state
-    news = follow(answers.handlers, place)[-1]
+    news = follow(services.handlers, place)[-1]
     return place.move(picked=news.stage["cells"][0]["id"])
 
 
-CLICKS: dict[str, Callable[[Answers, dict[str, Any]], PageUpdate]] = {
+CLICKS: dict[str, Callable[[PageServices, dict[str, Any]], PageUpdate]] = {
     "load": lambda a, place: a.handlers.on_load(place),
     "generate": lambda a, place: a.handlers.on_generate(ASKED, place),
     "refine": lambda a, place: a.handlers.on_refine(VARY, place),
@@ -49,40 +49,40 @@ CLICKS: dict[str, Callable[[Answers, dict[str, Any]], PageUpdate]] = {
 
 
 @pytest.mark.parametrize("click", CLICKS)
-def test_a_click_says_what_hinders(answers: Answers, click: str) -> None:
+def test_a_click_says_what_hinders(services: PageServices, click: str) -> None:
     """A pick in a library whose database was overwritten was once answered with HTTP 500."""
-    place = painted(answers)
-    refuse(answers)
-    shown = CLICKS[click](answers, place)
+    place = painted(services)
+    refuse(services)
+    shown = CLICKS[click](services, place)
     assert (shown.status["key"], shown.status["kind"]) == ("error_folder_refuses", "error")
     assert shown.status["epoch"] >= place.epoch
 
 
-def test_a_stream_tells_it_and_ends(answers: Answers) -> None:
+def test_a_stream_tells_it_and_ends(services: PageServices) -> None:
     """It once broke off; the pictures of the run are shown all the same."""
-    place = painted(answers)
-    refuse(answers)
-    news = follow(answers.handlers, place)[-1]
+    place = painted(services)
+    refuse(services)
+    news = follow(services.handlers, place)[-1]
     assert [cell["state"] for cell in news.stage["cells"]] == ["done", "done"]
     assert news.status["key"] == "error_folder_refuses"
 
 
-def test_stop_asks_no_library(answers: Answers) -> None:
-    place = painted(answers)
-    refuse(answers)
-    answers.handlers.on_stop(place)
+def test_stop_asks_no_library(services: PageServices) -> None:
+    place = painted(services)
+    refuse(services)
+    services.handlers.on_stop(place)
 
 
 ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "download/{}/work.zip")
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_an_address_says_what_hinders(answers: Answers, path: str, tmp_path: Path) -> None:
-    picture_id = painted(answers).picked
-    with client_of(answers, tmp_path) as client:
+def test_an_address_says_what_hinders(services: PageServices, path: str, tmp_path: Path) -> None:
+    picture_id = painted(services).picked
+    with client_of(services, tmp_path) as client:
         address = f"/seedgrid/{path.format(picture_id)}"
         assert client.get(address).status_code == 200
-        refuse(answers)
+        refuse(services)
         answer = client.get(address)
     assert answer.status_code == 409
     assert "folder_refuses" in answer.text

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from modern_pipelines import MODERN
 from sweeping import rest_swept
 
 from seedgrid.models.families import family_of
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps, own_name
+from tools import prove
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "model" / "scheduler" / "scheduler_config.json"
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -58,6 +60,8 @@ def test_the_table_in_the_docs_is_of_this_table() -> None:
     page = (Path(__file__).parents[1] / "docs" / "schedulers.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in page.split("\n") if line.startswith("| ")]
     assert [row[0] for row in rows[1:]] == list(TABLE)
+    assert rows[0][1:] == list(prove.FAMILIES.values())
+    assert set(MODERN) <= set(prove.FAMILIES)
     hidream = rows[0].index("HiDream")  # Its width is 1 (families.py).
     others = {
         cell for row in rows[1:] for place, cell in enumerate(row) if place not in (0, hidream)

@@ -10,7 +10,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions, Mark, Throw
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageState
 
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 1}
@@ -18,8 +18,8 @@ ME = PageState(visitor="0" * 32)
 
 
 @pytest.fixture
-def selected(answers: Answers) -> LibraryActions:
-    return answers.library
+def selected(services: PageServices) -> LibraryActions:
+    return services.library
 
 
 def trash(selected: LibraryActions, **asked: Any) -> list[str]:

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.studio import Studio
 from seedgrid.web.serializers.form import FormPayload
-from seedgrid.web.server.routes import Answers, lines
+from seedgrid.web.server.routes import PageServices, lines
 from seedgrid.web.state.page_state import PageState, PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
@@ -39,14 +39,14 @@ def told(answer: str) -> list[dict[str, Any]]:
 def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend) -> None:
     """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
     backend.may_go.clear()
-    answers = Answers(studio)
-    shown = answers.handlers.on_generate(ASKED, nowhere())
+    services = PageServices(studio)
+    shown = services.handlers.on_generate(ASKED, nowhere())
     assert shown.stage is not None
     assert shown.state is not None
     place = shown.state
 
     async def follow(state: PageState) -> AsyncGenerator[PageUpdate, None]:
-        async for news in answers.handlers.follow(state):
+        async for news in services.handlers.follow(state):
             yield news
             backend.may_go.set()  # The first ones were told.
 
@@ -68,14 +68,14 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, backend: GatedBackend
 def test_a_stream_holds_no_thread(studio: Studio, backend: GatedBackend) -> None:
     """Each listener once held one that slept: a hundred of them, a hundred threads."""
     backend.may_go.clear()
-    answers, before = Answers(studio), threading.active_count()
-    shown = answers.handlers.on_generate(ASKED, nowhere())
+    services, before = PageServices(studio), threading.active_count()
+    shown = services.handlers.on_generate(ASKED, nowhere())
     assert shown.stage is not None
     assert shown.state is not None
     place = shown.state
 
     async def listen() -> int:
-        listeners = [answers.handlers.follow(place) for _ in range(60)]
+        listeners = [services.handlers.follow(place) for _ in range(60)]
         for news in listeners:
             await anext(news)
         hearing = [asyncio.ensure_future(anext(news)) for news in listeners]

@@ -25,7 +25,7 @@ from seedgrid.core.picture import Entry, new_id
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import COOKIE, PageState
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
@@ -85,7 +85,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     libraries = VisitorLibraries(folder / "visitors")
     placement = Placement()
     with Studio(library=folder / "own", backend=FakeBackend(), placement=placement) as studio:
-        client = client_of(Answers(studio, libraries), folder / "uploads")
+        client = client_of(PageServices(studio, libraries), folder / "uploads")
         page = Page(client, libraries, "", cast("Entry", None), cast("Entry", None))
         photo = io.BytesIO()
         Image.linear_gradient("L").convert("RGB").save(photo, "JPEG")

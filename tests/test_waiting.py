@@ -13,7 +13,7 @@ from serving import serve
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers.form import FormPayload
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import PageState
 
 SOON_S = 120.0
@@ -36,28 +36,28 @@ def test_many_calls_that_wait_leave_threads_for_a_click(tmp_path: Path) -> None:
 
 
 def test_a_run_is_stopped_by_its_owner_only(
-    backend: FakeBackend, studio: Studio, answers: Answers
+    backend: FakeBackend, studio: Studio, services: PageServices
 ) -> None:
     """Who was sent the page of another may watch a run and not end it."""
     backend._step_delay_s = 0.02
     me = PageState(visitor="a" * 32)
     asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
-    shown = answers.handlers.on_generate(asked, me)
+    shown = services.handlers.on_generate(asked, me)
     run = studio.engine.run(shown.state.run or "")
-    answers.handlers.on_stop(shown.state.model_copy(update={"visitor": "b" * 32}))
+    services.handlers.on_stop(shown.state.model_copy(update={"visitor": "b" * 32}))
     assert not run.cancelled
-    answers.handlers.on_stop(shown.state)
+    services.handlers.on_stop(shown.state)
     assert run.cancelled
 
 
 def test_a_check_is_stopped_like_a_run(
-    backend: FakeBackend, studio: Studio, answers: Answers
+    backend: FakeBackend, studio: Studio, services: PageServices
 ) -> None:
     """Stop ends what is verified, and another visitor's stop does not."""
     me, other = (PageState(visitor=letter * 32) for letter in "ab")
     (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
     backend._step_delay_s = 0.05
-    handlers = answers.handlers
+    handlers = services.handlers
 
     async def verify() -> list[object]:
         said = []

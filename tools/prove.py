@@ -1,6 +1,7 @@
 """Probe every scheduler with every family and write what was found to docs/schedulers.md.
 
-    python -m tools.prove
+    python -m tools.prove            # all of them
+    python -m tools.prove kolors     # these families; the other columns stay
 
 Real small pipelines with seeded random weights, one thread, width 4, float32 and bfloat16: the
 probe paints two grids beside poisoned neighbours and compares every bit before rounding. Nothing
@@ -12,11 +13,13 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "schedulers.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from painting import PLACEMENT, recipes_for  # noqa: E402 (needs the path above)
@@ -82,20 +85,30 @@ Not offered anywhere:
 """
 
 
-def main() -> None:
-    """Probe, and write the table."""
+def main(families: Sequence[str]) -> None:
+    """Probe the families, by default all, and write the table."""
     backend = DiffusersBackend()
-    cells: dict[tuple[str, str], str] = {}
+    cells = recorded() if families else {}
     with tempfile.TemporaryDirectory() as root:
         os.environ["SEEDGRID_CACHE"] = str(Path(root) / "cache")
-        for family in FAMILIES:
+        for family in families or FAMILIES:
             folder = save(family, Path(root) / family)
             for scheduler in backend.card(str(folder)).schedulers:
                 cells[scheduler, family] = outcome(backend, folder, scheduler)
                 print(family, scheduler, cells[scheduler, family], flush=True)
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "diffusers"))
     head = HEAD.format(when=f"{datetime.now(UTC):%Y-%m-%d}, {versions}, on a processor")
-    (ROOT / "docs" / "schedulers.md").write_text(head + table(cells) + TAIL, encoding="utf-8")
+    PAGE.write_text(head + table(cells) + TAIL, encoding="utf-8")
+
+
+def recorded() -> dict[tuple[str, str], str]:
+    """Return the cells of the page as it is, by scheduler and family."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    head, *rows = [line.strip("| ").split(" | ") for line in lines]
+    families = [next(f for f, label in FAMILIES.items() if label == each) for each in head[1:]]
+    return {
+        (r[0], family): cell for r in rows for family, cell in zip(families, r[1:], strict=True)
+    }
 
 
 def outcome(backend: DiffusersBackend, folder: Path, scheduler: str) -> str:
@@ -124,4 +137,4 @@ def table(cells: dict[tuple[str, str], str]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -55,7 +55,7 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
 
 def make_request(seeds: str, settings: Mapping[str, Any], *, prompt: str = "") -> Request:
     """Read what makes a picture what it is; model and start are left to the studio."""
-    fields = [each for each in OPTIONS if each.belongs == "recipe" and each.name not in _OF_STUDIO]
+    fields = [each for each in OPTIONS if each.scope == "recipe" and each.name not in _OF_STUDIO]
     return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(fields, settings))
 
 
@@ -73,7 +73,7 @@ def with_files(
 
 def make_placement(settings: Mapping[str, Any]) -> Placement:
     """Read the options of a command that say where to compute, without previews."""
-    fields = [each for each in OPTIONS if each.belongs == "placement"]
+    fields = [each for each in OPTIONS if each.scope == "placement"]
     return Placement(previews=False, **read_fields(fields, settings))
 
 

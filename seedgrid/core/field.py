@@ -35,8 +35,8 @@ class Field:
     name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
     # `"recipe"`: decides the picture; `"placement"`: where it is computed; `"run"`: neither
-    belongs: Literal["recipe", "placement", "run"] = "recipe"
-    fills: tuple[str, ...] = ()  # The attributes that it sets; by default the one it stands at
+    scope: Literal["recipe", "placement", "run"] = "recipe"
+    attributes: tuple[str, ...] = ()  # The attributes that it sets; by default the one it stands at
     # What the command line reads; bool is a switch. `Request` fills in its attribute's type.
     value_type: type[str | int | float | bool] = str
     # On the command line and, if a text, on the page; None: as the model's card says
@@ -54,7 +54,7 @@ class Field:
     widget: Widget | None = None  # Its control on the page; `"bar"` is beside Generate
     row: str = ""  # Settings of one row stand side by side on the page
     is_expert: bool = False  # Whether the page shows it only under More
-    bits: Effect | None = None  # Its `effect`; None if `belongs` decides it
+    effect_override: Effect | None = None  # Its `effect`; None if `scope` decides it
     help: str = ""  # Its text in `--help`; empty when it is no option
     metavar: str | None = None  # The name of its value in `--help`
     in_link: bool = True  # Whether links hold it, and links and dropped pictures fill it in
@@ -71,7 +71,7 @@ class Field:
     @property
     def effect(self) -> Effect:
         """The effect of another value: other pixels, perhaps other last bits, or none."""
-        return self.bits or _EFFECTS[self.belongs]
+        return self.effect_override or _EFFECTS[self.scope]
 
     def read_typed(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
         """Return the value of what was typed or switched; None if it is unset; raise InputError."""
@@ -94,16 +94,16 @@ class Field:
 
     def checked(self, request: object, card: ModelCard) -> dict[str, Any]:
         """Return the recipe's attributes for its value in a request; none without a check."""
-        return self.as_attributes(self.check(self.of(request), card)) if self.check else {}
+        return self.as_attributes(self.check(self.value_in(request), card)) if self.check else {}
 
-    def of(self, request: object) -> Any:  # noqa: ANN401 (same)
+    def value_in(self, request: object) -> Any:  # noqa: ANN401 (same)
         """Return its value in a request; a tuple if it sets several attributes, as a size does."""
-        values = tuple(getattr(request, name) for name in self.fills)
+        values = tuple(getattr(request, name) for name in self.attributes)
         return values if len(values) > 1 else values[0]
 
     def text(self, request: object) -> str:
         """Return its value in a request as it is typed; empty if it is unset."""
-        value = self.of(request)
+        value = self.value_in(request)
         is_unset = None in value if isinstance(value, tuple) else value is None
         if is_unset or value is False:
             return ""
@@ -117,4 +117,6 @@ class Field:
         """Return the attributes that it sets, by name; none if the value is None."""
         if value is None:
             return {}
-        return dict(zip(self.fills, value if len(self.fills) > 1 else (value,), strict=True))
+        return dict(
+            zip(self.attributes, value if len(self.attributes) > 1 else (value,), strict=True)
+        )

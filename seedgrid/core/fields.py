@@ -129,7 +129,7 @@ class Request:
     )
     width: int | None = _setting(
         "size",
-        fills=("width", "height"),
+        attributes=("width", "height"),
         low=MIN_SIZE_PX,
         high=MAX_SIZE_PX,
         read=checks.parse_size,
@@ -159,7 +159,7 @@ class Request:
         choices=lambda _: get_args(Determinism)[::-1],
         widget="choice",
         is_expert=True,
-        bits="last",
+        effect_override="last",
         help="off, seeded or strict.",
     )
     # The SHA-256 of the pixels to begin from; a studio also takes the id of a picture
@@ -225,7 +225,7 @@ class Request:
         False,
         widget="switch",
         is_expert=True,
-        bits="last",
+        effect_override="last",
         help="The same picture, to the last bit, on every machine (slower).",
     )
     lock_width: int | None = _setting(
@@ -238,11 +238,11 @@ class Request:
 
 
 _NO_PART_OF_A_REQUEST: Final = {  # By the field that comes before it on the page
-    "weights": Field("more_prompts", belongs="run", widget="lines", is_expert=True),
+    "weights": Field("more_prompts", scope="run", widget="lines", is_expert=True),
     "model": Field(
         "device",
-        belongs="placement",
-        fills=("device",),
+        scope="placement",
+        attributes=("device",),
         default=AUTO,
         widget="choice",
         is_expert=True,
@@ -258,10 +258,12 @@ def _declared() -> Iterable[Field]:
         setting: Field | None = attribute.metadata.get(_FIELD)
         if setting is None:  # The size's field stands at the width and sets the height too.
             continue
-        if not setting.fills:
+        if not setting.attributes:
             kind = _type(hints[attribute.name])
             default = False if kind is bool else setting.default
-            setting = replace(setting, fills=(attribute.name,), value_type=kind, default=default)
+            setting = replace(
+                setting, attributes=(attribute.name,), value_type=kind, default=default
+            )
         yield setting
         if setting.name in _NO_PART_OF_A_REQUEST:
             yield _NO_PART_OF_A_REQUEST[setting.name]
@@ -277,7 +279,7 @@ FIELDS: Final = tuple(_declared())  # In the order of the page
 
 ON_PAGE: Final = tuple(each for each in FIELDS if each.widget)
 OPTIONS: Final = tuple(each for each in FIELDS if each.help)
-IN_LINKS: Final = tuple(each for each in FIELDS if each.in_link and each.belongs == "recipe")
+IN_LINKS: Final = tuple(each for each in FIELDS if each.in_link and each.scope == "recipe")
 
 
 def read_fields(settings: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:

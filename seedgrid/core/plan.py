@@ -15,7 +15,7 @@ from seedgrid.core.variations import held_share
 _SETTINGS: Final = tuple(
     setting
     for setting in FIELDS
-    if setting.belongs == "recipe" and setting.name not in ("prompt", "seeds", "mix")
+    if setting.scope == "recipe" and setting.name not in ("prompt", "seeds", "mix")
 )
 _LONGEST: Final = 200  # Characters of one setting in a caption
 
@@ -85,7 +85,7 @@ def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
     """Name the settings that differ; those that cannot vary only if nothing else differs."""
     old, new = ask_again(before), ask_again(after)
-    differing = [setting for setting in _SETTINGS if setting.of(old) != setting.of(new)]
+    differing = [setting for setting in _SETTINGS if setting.value_in(old) != setting.value_in(new)]
     varied = [setting for setting in differing if setting.varies and not setting.decides_noise]
     shown = varied or ([] if has_other else differing)
     return [f"{setting.name} {_written(setting, old, new)}".strip()[:_LONGEST] for setting in shown]
@@ -93,7 +93,8 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
 
 def _written(setting: Field, old: Request, new: Request) -> str:
     """Return a setting as a variation is written: `model a/foxes`, `lora 0.5` for all of them."""
-    text = setting.text(new)
+    is_zero = setting.varies is not None and setting.value_in(new) == 0  # `text` may be empty then
+    text = "0" if is_zero else setting.text(new)
     if setting.name == "model":
         name = text.partition("@")[0]
         return text if setting.text(old).startswith(f"{name}@") else name

@@ -55,12 +55,12 @@ PromptText = Annotated[
 ]
 
 
-_DIFFERING: Final = (  # Attributes in which pictures of one batch may differ
+_PER_PICTURE: Final = (  # Attributes in which pictures of one batch may differ
     *("prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"),
     *("parent", "held_steps", "mask", "feather", "spread"),
 )
 
-_LIKE_PARENT: Final = (  # Attributes that a picture shares with the parent it follows
+_SAME_AS_PARENT: Final = (  # Attributes that a picture shares with the parent it follows
     *("seed", "noise_mix", "width", "height", "num_inference_steps", "scheduler"),
     *("model", "dtype", "determinism", "arithmetic", "start", "strength", "upscaler"),
 )
@@ -187,7 +187,7 @@ class Recipe(Value):
 
     def unlike(self, parent: Recipe) -> str:
         """Name the first setting in which a parent must be like this; empty where it is."""
-        differing = (n for n in _LIKE_PARENT if getattr(self, n) != getattr(parent, n))
+        differing = (n for n in _SAME_AS_PARENT if getattr(self, n) != getattr(parent, n))
         return next(differing, "")
 
     @property
@@ -213,7 +213,7 @@ class Recipe(Value):
     @property
     def batch_key(self) -> str:
         """What recipes must share to be computed in one batch: all but the words and the noise."""
-        return self.model_dump_json(exclude=set(_DIFFERING))
+        return self.model_dump_json(exclude=set(_PER_PICTURE))
 
     def replace(self, **changes: object) -> Recipe:
         """Return a copy with fields changed, validated again; raise `recipe_invalid`."""

@@ -3,7 +3,7 @@
 A line that begins with the name of a field that may vary (`varies` in core/field.py) and a value of
 its form is a setting. The text behind its comma, and every other line, is appended to the prompt. A
 variation may also be steered: it takes its parent's latents, in the first steps or outside a region
-(painted by `diffusion/way.py`).
+(painted by `diffusion/steering.py`).
 
     >>> read_variation("guidance 3").settings
     {'guidance': 3.0}
@@ -212,7 +212,7 @@ def _checked(parent: Recipe, settings: Mapping[str, Any], card_of: CardOf) -> di
         changes["loras"] = rescaled(parent.loras, changes["loras"])
     card = card_of(changes.get("model", before.model))
     request = replace(before, **changes)
-    to_check = [setting for setting in FIELDS if not changes.keys().isdisjoint(setting.fills)]
+    to_check = [setting for setting in FIELDS if not changes.keys().isdisjoint(setting.attributes)]
     checked: dict[str, Any] = {"loras": request.loras}
     if "model" in changes:
         if card_of(before.model).latent != card.latent:  # The seed would give other noise.

@@ -33,7 +33,7 @@ from seedgrid.locales import english
 from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify.claim import read_claim
 from seedgrid.web.server.calls import lies_in
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import StepWatch, begun, followed, steps_of
 from seedgrid.web.state.page_state import network_of
 
@@ -46,7 +46,7 @@ GRID_FIELDS: Final = (  # Every setting of a recipe; LoRAs are named in the prom
     *(
         row
         for row in FIELDS
-        if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
+        if row.scope == "recipe" and row.name not in _FIRST and (row.help or row.widget)
     ),
 )
 
@@ -88,10 +88,10 @@ def _declare(function: Callable[..., object], parameters: Iterable[inspect.Param
 class Api:
     """The public functions, with the parameters of the API."""
 
-    def __init__(self, answers: Answers, copies: Path) -> None:
-        self._studio = answers.studio
-        self._libraries = answers.libraries
-        self._file_work = answers.file_work
+    def __init__(self, services: PageServices, copies: Path) -> None:
+        self._studio = services.studio
+        self._libraries = services.libraries
+        self._file_work = services.file_work
         self._copies = copies.resolve()
 
     @_painting
@@ -243,9 +243,9 @@ PARAMETERS: Final[Mapping[str, Sequence[str]]] = {  # Parameter names by endpoin
 }
 
 
-def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
+def publish(server: gr.Server, services: PageServices, copies: Path) -> None:
     """Add the functions to a server as Gradio endpoints."""
-    api = Api(answers, copies)
+    api = Api(services, copies)
     for function in (api.grid, api.refine, api.verify, api.recipe):
         server.api(function, name=function.__name__, concurrency_limit=None)
 

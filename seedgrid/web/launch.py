@@ -53,9 +53,9 @@ with large_import(), ExitStack() as stack:
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.server.app import make_server
-    from seedgrid.web.server.calls import KEPT_S, every_minute, tidy
+    from seedgrid.web.server.calls import KEPT_S, delete_old_files, every_minute
     from seedgrid.web.server.page import MAX_FILE_MB
-    from seedgrid.web.server.routes import Answers
+    from seedgrid.web.server.routes import PageServices
     from seedgrid.web.server.waiting import FileWorkBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -95,12 +95,12 @@ def main(
     uploads = _uploads_folder()
     painter = _painter(backend or InstalledBackend(model or default_model()), cluster)
     if is_public():
-        answers = _public_answers(model, painter)
+        services = _public_services(model, painter)
     else:
-        answers = Answers(_make_studio(model, library, painter))
-    with answers.studio as studio:
+        services = PageServices(_make_studio(model, library, painter))
+    with services.studio as studio:
         language = None if lang == "auto" else lang
-        server = make_server(answers, uploads, language=language, host=host)
+        server = make_server(services, uploads, language=language, host=host)
         free = find_port(host, port)
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
@@ -169,11 +169,11 @@ def _bound(host: str, port: int) -> int:
     return bound if family == socket.AF_INET else _bound(HOST, bound)
 
 
-def build_space() -> tuple[gr.Server, Answers]:
+def build_space() -> tuple[gr.Server, PageServices]:
     """Put together the page of a Space."""
     uploads = _uploads_folder()
-    answers = _public_answers(None, _painter(InstalledBackend(default_model())))
-    return make_server(answers, uploads), answers
+    services = _public_services(None, _painter(InstalledBackend(default_model())))
+    return make_server(services, uploads), services
 
 
 def warm(studio: Studio) -> None:
@@ -207,7 +207,7 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
-def _public_answers(model: str | None, painter: Backend | ManyPainters) -> Answers:
+def _public_services(model: str | None, painter: Backend | ManyPainters) -> PageServices:
     """Put together a page for strangers: a library for each, deleted when they stay away."""
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -225,7 +225,7 @@ def _public_answers(model: str | None, painter: Backend | ManyPainters) -> Answe
         download_bytes=megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
         dropped=count("SEEDGRID_MAX_DROPPED"),
     )
-    return Answers(studio, libraries, bounds)
+    return PageServices(studio, libraries, bounds)
 
 
 def _painter(installed: Backend, cluster: str | None = None) -> Backend | ManyPainters:
@@ -272,5 +272,5 @@ def _uploads_folder() -> Path:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     uploads = Path(os.environ["GRADIO_TEMP_DIR"])
     uploads.mkdir(parents=True, exist_ok=True)
-    every_minute(partial(tidy, uploads, KEPT_S))
+    every_minute(partial(delete_old_files, uploads, KEPT_S))
     return uploads

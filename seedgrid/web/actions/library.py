@@ -1,7 +1,7 @@
 """The library on the page: browse, search, open, take in, mark, throw away.
 
-Works and pictures come in pages, newest first. A card is a picture and all equal to it, or a work
-and all works alike; an action on a card applies to all of these.
+Works and pictures come in pages, newest first. A tile is a picture and all equal to it, or a work
+and all works alike; an action on a tile applies to all of these.
 """
 
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 class Query(Value):
     """A search of the library page; empty attributes do not restrict it.
 
-    `number` counts a browser's searches and is repeated in the answer; the next page begins
-    `after`. `since` is the first day, `until` the day after the last one.
+    `number` counts a browser's searches and is repeated in the answer; `after` is the last row of
+    the page before. `since` is the first day, `until` the day after the last one.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -66,8 +66,8 @@ class Query(Value):
     after: Annotated[int, Field(ge=0)] | None = None
 
     @property
-    def is_open(self) -> bool:
-        """Whether it has no condition, and so lists all works."""
+    def has_no_condition(self) -> bool:
+        """Whether nothing restricts it, so that it lists all works."""
         return self == Query(number=self.number, sort=self.sort, after=self.after)
 
 
@@ -83,7 +83,7 @@ Tags = Annotated[
 ]
 
 
-class Chosen(Value):
+class Selection(Value):
     """Works and pictures by their ids; `equals` stand for all with their recipe and pixels."""
 
     works: WorkIds = ()
@@ -91,13 +91,13 @@ class Chosen(Value):
     equals: WorkIds = ()
 
 
-class Throw(Chosen):
+class Throw(Selection):
     """What goes into the trash or comes out of it."""
 
     trashed: bool
 
 
-class Mark(Chosen):
+class Mark(Selection):
     """Marks for pictures, and tags to put on them or take off; None leaves the mark as it is."""
 
     favourite: bool | None = None
@@ -116,7 +116,7 @@ class LibraryActions:
     def on_search(self, asked: Annotated[Query, Body(embed=True)], state: State) -> PageUpdate:
         """Return a page of works, or of the pictures that a search finds."""
         library, query = self._snapshots.of(state).library, asked
-        if query.is_open:
+        if query.has_no_condition:
             works = library.works(limit=PAGE_SIZE, after=query.after, sort=query.sort)
             items = [pictures.item(work.cover, work) for work in works.works]
             after = works.after
@@ -162,16 +162,16 @@ class LibraryActions:
         return PageUpdate()
 
     def on_trash(self, asked: Annotated[Throw, Body(embed=True)], state: State) -> PageUpdate:
-        """Put pictures and works into the trash, or take them out; return what went in for undo."""
+        """Put into the trash, or take out; return the ids of what went in, for undo."""
         library = self._snapshots.of(state).library
-        ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
+        ids = [e.id for e in _selected_entries(library, asked) if e.trashed != asked.trashed]
         (library.trash if asked.trashed else library.restore)(*ids)
         return PageUpdate(library={"thrown": ids if asked.trashed else []})
 
     def on_mark(self, asked: Annotated[Mark, Body(embed=True)], state: State) -> PageUpdate:
         """Mark pictures and all pictures of works."""
         library = self._snapshots.of(state).library
-        ids = [entry.id for entry in _named(library, asked)]
+        ids = [entry.id for entry in _selected_entries(library, asked)]
         if asked.favourite is not None:
             library.set_favourites(ids, asked.favourite)
         if asked.add or asked.remove:
@@ -185,12 +185,12 @@ class LibraryActions:
         snapshot, paths = self._snapshots.of(state), [Path(file) for file in files]
         try:
             taken = [
-                _known_by_pixels(each, snapshot.library)
+                _found_by_pixels(each, snapshot.library)
                 for each in islice(take_in(snapshot.library, paths), most)
             ]
             is_bundle = any(path.suffix.lower() == ".zip" for path in paths)
-            if taken and not is_bundle and all(_is_plain(each) for each in taken):
-                # It holds no recipe: it becomes the picture to start from.
+            if taken and not is_bundle and all(_lacks_recipe(each) for each in taken):
+                # No file holds a recipe: the last one becomes the start picture.
                 start = self._studio.take_start(paths[-1], snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
@@ -239,13 +239,13 @@ class LibraryActions:
         return PageUpdate(fields=fields, status=status)
 
 
-def _is_plain(taken: Taken) -> bool:
+def _lacks_recipe(taken: Taken) -> bool:
     return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 
-def _known_by_pixels(taken: Taken, library: Library) -> Taken:
-    """Find a picture whose text was removed by its pixels."""
-    if not _is_plain(taken):
+def _found_by_pixels(taken: Taken, library: Library) -> Taken:
+    """Look up, by its pixels, a picture that lost its texts."""
+    if not _lacks_recipe(taken):
         return taken
     try:
         if max(png.read_size(Path(taken.name))) > MAX_SIZE_PX:
@@ -263,12 +263,12 @@ def _tags_of(library: Library) -> list[stage.Json]:
     return [{"tag": each.tag, "number": each.num_pictures} for each in tags]
 
 
-def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
-    """Return the named pictures, and all that they and the works stand for, each once."""
-    works = {alike: None for work in chosen.works for alike in library.alike(work)}
+def _selected_entries(library: Library, selection: Selection) -> Sequence[Entry]:
+    """Return the selected pictures, and all that they and the works stand for, each once."""
+    works = {alike: None for work in selection.works for alike in library.alike(work)}
     entries = {entry.id: entry for work in works for entry in library.work(work)}
-    entries |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}
-    for picture_id in chosen.pictures:
+    entries |= {entry.id: entry for one in selection.equals for entry in library.equals(one)}
+    for picture_id in selection.pictures:
         if picture_id not in entries:
             entries[picture_id] = library.get(picture_id)
     return tuple(entries.values())

@@ -49,12 +49,12 @@ Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each 
 NUM_LIVE: Final = 4  # How many pictures Live paints at most
 _AT_ONCE_S: Final = 0.1  # How long a click waits, in case the library has all pictures
 _NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
-# Errors after which Live waits; it is cancelled when another page of the visitor paints live.
+# Errors after which Live tries again; `run_cancelled`: another page of the visitor began
 _PAUSING: Final = ("too_many_runs", "too_many_here", "queue_full", "run_cancelled")
 
 
 @reports_errors
-class Handlers(Streams):
+class PaintingActions(Streams):
     """The page's actions. Safe from any thread: all state is in the page state and the library."""
 
     def on_load(
@@ -72,11 +72,11 @@ class Handlers(Streams):
         before the first grid, `offer` for the options of the settings.
         """
         snapshot = self._snapshots.of(state.move())
-        shown = self._arrived(snapshot, place, link, is_start=start)
+        shown = self._page_at(snapshot, place, link, is_start=start)
         options = self.on_offer(who=who).offer if offer else None
         return replace(shown, offer=options, keyed=not who.has_cookie)
 
-    def _arrived(
+    def _page_at(
         self, snapshot: Snapshot, place: str | None, link: str, *, is_start: bool
     ) -> PageUpdate:
         at_place = _find_place(snapshot, place) if place else None
@@ -88,8 +88,8 @@ class Handlers(Streams):
         if place:
             status = stage.say(empty.state.epoch, "place_unknown", kind="note")
             return replace(empty.show(), status=status)
-        is_somewhere = snapshot.state.work and (snapshot.rounds or snapshot.run)
-        return (snapshot if is_somewhere and not is_start else empty).show()
+        shows_work = snapshot.state.work and (snapshot.rounds or snapshot.run)
+        return (snapshot if shows_work and not is_start else empty).show()
 
     def on_generate(self, fields: FormPayload, state: State) -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
@@ -137,7 +137,7 @@ class Handlers(Streams):
         return self._start_from_pick(around, state, start)
 
     def on_final(self, scale: int, around: RoundPayload, state: State) -> PageUpdate:
-        """Start the large finals of the picked picture; a network is given by name only."""
+        """Start the large finals of the picked picture; a network is named; a path is refused."""
         network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, state, start)
@@ -192,10 +192,10 @@ class Handlers(Streams):
     def advise(self, fields: FormPayload, around: RoundPayload, who: Asks = NOBODY) -> PageUpdate:
         """Return notices at the fields, and how long four such pictures take, for Live."""
         request = read_valid(fields)
-        one = replace(request, prompt="a picture", seeds=(0,))  # The words do not change the time.
+        four = replace(request, prompt="a picture", seeds=(0,))  # Words do not change the time.
         try:
             advice = self._studio.advise(request, suffixes=around.vary, language=who.language)
-            took_s = self._studio.live_seconds(one, NUM_LIVE)
+            took_s = self._studio.live_seconds(four, NUM_LIVE)
         except SeedGridError:  # Generate says what is wrong with the model.
             advice, took_s = (), None
         notices = [{"field": a.field} | stage.notice(a.notice) for a in advice]
@@ -229,12 +229,12 @@ class Handlers(Streams):
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
-        """Show the round that has just begun, finished where the library has its pictures."""
+        """Show the round that has just begun; cells that the library has are finished at once."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
-            self._snapshots.lock.consider(run)
+            self._snapshots.lock.probe_if_untested(run)
         return before.after(run).show(is_asked=True)
 
     async def _paint_live(
@@ -256,7 +256,7 @@ class Handlers(Streams):
             answer["key"] = "live_shown"
         except SeedGridError as error:
             if error.code not in _PAUSING:
-                sentence = stage.complain(0, error)  # At no field: a word may be half typed.
+                sentence = stage.complain(0, error)  # Shown at no field: a word may be half typed.
                 answer |= {"key": sentence["key"], "data": sentence["data"]}
         yield PageUpdate(live=answer)
 

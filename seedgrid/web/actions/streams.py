@@ -1,6 +1,6 @@
 """Actions that stream their progress: of a run, of loading a model, of verify.
 
-A listener holds no thread. A run goes on when its listener leaves; a verification is stopped.
+Waiting for events holds no thread. A run goes on when its listener leaves; verify stops.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from seedgrid.web.server.waiting import FileWork, StepWatch, followed, steps_of
 from seedgrid.web.state.page_state import Id, PageState, PageUpdate, State
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
-_POLL_S: Final = 0.2
-_IDLE_S: Final = 5.0
+_POLL_S: Final = 0.2  # Between two looks at whether a model is loaded
+_IDLE_S: Final = 5.0  # Without events, after which an empty update is sent
 _PREVIEW_S: Final = 0.1  # The least time between previews: drawing them takes processor time
 
 
@@ -37,7 +37,7 @@ class Streams:
         self._studio = studio
         self._snapshots = snapshots
         self._file_work = file_work
-        self._verifying: set[tuple[str, StepWatch]] = set()  # With their visitors
+        self._verifying: set[tuple[str, StepWatch]] = set()  # What runs, with its visitor
 
     async def follow(self, state: State) -> AsyncGenerator[PageUpdate, None]:
         """Yield the progress of this browser's run until it ends, or of loading a model."""
@@ -46,7 +46,7 @@ class Streams:
             run = snapshot.run
             if run is not None and run.has_ended and not is_on_stage(run, state):
                 return
-            updates = self._follow_run(state, run) if run else self._follow_warming(state.epoch)
+            updates = self._follow_run(state, run) if run else self._follow_preloading(state.epoch)
             async with aclosing(updates):
                 async for update in updates:
                     yield update
@@ -67,13 +67,13 @@ class Streams:
                     yield PageUpdate(status=status if is_loading() else None)
                     continue
                 is_queued = isinstance(events[-1], Queued)
-                yield await to_thread.run_sync(listener.after, events)
-                # Pictures may follow the last step at once.
+                yield await to_thread.run_sync(listener.update_after, events)
+                # No pause after the last step: pictures may follow at once.
                 if all(isinstance(each, Step) and each.number < each.total for each in events):
                     await asyncio.sleep(_PREVIEW_S)
-        await to_thread.run_sync(self._snapshots.lock.consider, run)
+        await to_thread.run_sync(self._snapshots.lock.probe_if_untested, run)
 
-    async def _follow_warming(self, epoch: int) -> AsyncGenerator[PageUpdate, None]:
+    async def _follow_preloading(self, epoch: int) -> AsyncGenerator[PageUpdate, None]:
         warmth = self._studio.engine.warmth
         is_loading = warmth.state == "loading"
         if is_loading:
@@ -104,8 +104,8 @@ class Streams:
             (verdict,) = future.result()
             shown = await self._file_work.run(lambda: _shown(claim, verdict))
             if verdict.confirms and not entry.checked:
-                confirm = self._snapshots.of(state).library.mark_verified
-                await to_thread.run_sync(confirm, entry.id)
+                library = self._snapshots.of(state).library
+                await to_thread.run_sync(library.mark_verified, entry.id)
             yield PageUpdate(verdict=base | shown)
         except SeedGridError as error:
             yield PageUpdate(verdict=base | {"error": stage.complain(state.epoch, error)})
@@ -134,7 +134,7 @@ class _Listener:
     snapshot: Snapshot | None = None
     rail: stage.Json | None = None
 
-    def after(self, events: Sequence[Event]) -> PageUpdate:
+    def update_after(self, events: Sequence[Event]) -> PageUpdate:
         """Return the update after events; without the library's part where the library fails."""
         for event in events:
             stage.note_step(self.steps, event)

@@ -27,16 +27,14 @@ _ADVISED: Final = ("number", "choice")  # Widgets of settings for which a model 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # The number of the page's fields for variations
 
 
-def _values_of(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
+def _values_of(fields: Sequence[Field]) -> Any:  # noqa: ANN401 (a class with each as an attribute)
     """Make a dataclass with an attribute for each field: a bool for a switch, else a text."""
-    values = [
-        (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
-    ]
+    values = [(f.name, bool, False) if f.value_type is bool else (f.name, str, "") for f in fields]
     return make_dataclass("_Values", values, frozen=True, kw_only=True)
 
 
-_OF_RECIPE: Final = tuple(row for row in ON_PAGE if row.belongs == "recipe")
-_PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
+_OF_RECIPE: Final = tuple(setting for setting in ON_PAGE if setting.scope == "recipe")
+_PLACED: Final = tuple(setting for setting in ON_PAGE if setting.scope == "placement")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +62,11 @@ def read_request(payload: FormPayload) -> Request:
 
 
 def read_valid(payload: FormPayload) -> Request:
-    """Read the fields of the recipe that are valid; the others stay open."""
+    """Read the fields of the recipe that are valid; the others stay unset."""
     settings: dict[str, Any] = {"prompt": ""}
-    for row in _OF_RECIPE:
+    for setting in _OF_RECIPE:
         with suppress(InputError):
-            settings |= read_fields((row,), vars(payload))
+            settings |= read_fields((setting,), vars(payload))
     return Request(**settings)
 
 
@@ -100,36 +98,40 @@ def read_prompts(
 
 
 def fields_of(
-    first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
+    first: Sequence[Recipe], changes: Sequence[str], defaults: Request | None
 ) -> dict[str, str | bool | list[str]]:
     """Return the values of the fields, by name, with which the work of these recipes was begun."""
     prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
-    shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
+    shown = write_fields(replace(ask_again(first[0]), seeds=seeds), defaults)
     shown["more_prompts"] = "\n".join(prompts[1:])
     return shown | ({"vary": list(changes)} if changes else {})
 
 
-def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
-    """Return the page's fields for a request; those equal to `answers`, the defaults, stay open."""
-    shown = {row.name: _shown(row, request, answers) for row in ON_PAGE if row in IN_LINKS}
+def write_fields(request: Request, defaults: Request | None = None) -> dict[str, str | bool]:
+    """Return the page's fields for a request; those equal to the defaults stay unset."""
+    shown = {each.name: _shown(each, request, defaults) for each in ON_PAGE if each in IN_LINKS}
     typed = request.typed_prompt or request.prompt
     return shown | {"prompt": write_tags(typed, request.loras)}
 
 
-def _shown(row: Field, request: Request, answers: Request | None) -> str | bool:
-    if row.value_type is bool:
-        return bool(row.of(request))
-    text = row.text(request)
-    is_answer = answers is not None and row.widget in _ADVISED and text == row.text(answers)
-    if not is_answer or row.name in ("model", "determinism"):
+def _shown(setting: Field, request: Request, defaults: Request | None) -> str | bool:
+    if setting.value_type is bool:
+        return bool(setting.value_in(request))
+    text = setting.text(request)
+    has_default = defaults is not None and setting.widget in _ADVISED
+    if (
+        not has_default
+        or text != setting.text(defaults)
+        or setting.name in ("model", "determinism")
+    ):
         return text
-    return AUTO if row.has_auto else ""
+    return AUTO if setting.has_auto else ""
 
 
 def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
-    """Return lists as [label, value] pairs, defaults of open fields, suggested words and sizes."""
-    card, answers = studio.card(model or None), answers_of(studio, model or None)
+    """Return lists as [label, value] pairs, defaults of unset fields, suggested words and sizes."""
+    card, defaults = studio.card(model or None), defaults_of(studio, model or None)
     local_choices = {"model": _models(studio.card().ref.id), "device": _devices(studio)}
     vocabulary = card.vocabulary
     hints = {
@@ -137,25 +139,25 @@ def offered(studio: Studio, model: str | None, language: str) -> dict[str, Any]:
         for kind, words in card.hints.items()
     }
     lists: dict[str, Any] = {}
-    for row in ON_PAGE:
-        if row.widget != "choice":
+    for setting in ON_PAGE:
+        if setting.widget != "choice":
             continue
-        names = row.choices(card) if row.choices else local_choices[row.name]
-        pairs = [[say(f"{row.name}_choice_{name}", language) or name, name] for name in names]
-        if row.has_auto:
+        names = setting.choices(card) if setting.choices else local_choices[setting.name]
+        pairs = [[say(f"{setting.name}_choice_{name}", language) or name, name] for name in names]
+        if setting.has_auto:
             auto = say("choice_auto", language)
-            pairs = [[f"{auto} ({row.text(answers)})", AUTO], *pairs]
-        lists[row.name] = pairs
+            pairs = [[f"{auto} ({setting.text(defaults)})", AUTO], *pairs]
+        lists[setting.name] = pairs
     return {
         "lists": lists,
         "chosen": {"model": card.ref.id},
-        "open": {row.name: row.text(answers) for row in ON_PAGE if row.widget == "number"},
+        "open": {each.name: each.text(defaults) for each in ON_PAGE if each.widget == "number"},
         "hints": hints,
         "shapes": [vars(shape) | {"size": shape.text} for shape in shapes(card)],
     }
 
 
-def answers_of(studio: Studio, model: str | None) -> Request:
+def defaults_of(studio: Studio, model: str | None) -> Request:
     """Return the model's defaults as a request."""
     request = Request(prompt="a picture", seeds=(0,), model=model)
     return ask_again(studio.resolve(request)[0])

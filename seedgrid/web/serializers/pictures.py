@@ -165,7 +165,7 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     return tuple(rounds)
 
 
-def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
+def without_trashed(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
     """Leave out rounds that are all in the trash, unless another round descends from them."""
     kept_ids: set[str | None] = {current}
     for each in reversed(rounds):  # each comes after its parent

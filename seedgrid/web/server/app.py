@@ -25,11 +25,11 @@ from seedgrid.core.variables import is_zero_gpu, megabytes, named_hosts
 from seedgrid.studio import Studio
 from seedgrid.web.api import PARAMETERS, publish
 from seedgrid.web.server.calls import (
-    AGENTS,
     CALLS,
+    MCP,
     BoundedBody,
-    ProgramCalls,
-    Unexpected,
+    CheckedApiCalls,
+    LogUnexpectedErrors,
     ip_of,
     lies_in,
     refuse_call,
@@ -38,7 +38,7 @@ from seedgrid.web.server.calls import (
 from seedgrid.web.server.files import export_routes, file_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import UNCACHED, choose_language, compressed, document, file_answer
-from seedgrid.web.server.routes import Answers, page_routes, starting_suffixes
+from seedgrid.web.server.routes import PageServices, page_routes, starting_suffixes
 from seedgrid.web.state.page_state import set_visitor
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
@@ -53,7 +53,7 @@ _ALLOWED: Final = (
     (_READ, re.compile(r"/gradio_api/(queue/data|heartbeat/[^/]+|call/(v2/)?[a-z]+/[0-9a-f]{32})")),
     (("POST",), CALLS),
     (("POST",), re.compile(r"/gradio_api/(upload|cancel|reset)/?")),
-    (("GET", "POST", "DELETE"), AGENTS),
+    (("GET", "POST", "DELETE"), MCP),
 )
 
 
@@ -69,11 +69,11 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware, the guard outside."""
         guarded = Guard(super().build_middleware_stack(), self._uploads, self._host)
-        return SecurityHeaders(Unexpected(guarded), self.frames)
+        return SecurityHeaders(LogUnexpectedErrors(guarded), self.frames)
 
 
 def make_server(
-    answers: Answers, uploads: Path, *, language: str | None = None, host: str | None = None
+    services: PageServices, uploads: Path, *, language: str | None = None, host: str | None = None
 ) -> gr.Server:
     """Return the server; it is not launched.
 
@@ -93,10 +93,10 @@ def make_server(
             Middleware(
                 BoundedBody,
                 folder=uploads,
-                upload=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
-                together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+                upload_bytes=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
+                total_bytes=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
             ),
-            Middleware(ProgramCalls, files=uploads, parameters=PARAMETERS),
+            Middleware(CheckedApiCalls, files=uploads, parameters=PARAMETERS),
         ],
         exception_handlers={
             SeedGridError: _refuse,
@@ -105,28 +105,28 @@ def make_server(
             Exception: refuse_call,
         },
     )
-    server.include_router(page_routes(answers))
-    server.include_router(file_routes(answers))
-    server.include_router(export_routes(answers))
-    server.include_router(model_routes(answers.studio, answers.file_work))
+    server.include_router(page_routes(services))
+    server.include_router(file_routes(services))
+    server.include_router(export_routes(services))
+    server.include_router(model_routes(services.studio, services.file_work))
     server.router.routes.extend(
         [
-            _page_route(answers, language, server.frames),
+            _page_route(services, language, server.frames),
             Route("/seedgrid/assets/{version}/{name:path}", file_answer),
-            _health_route(answers.studio),
+            _health_route(services.studio),
         ]
     )
-    publish(server, answers, uploads)
+    publish(server, services, uploads)
     return server
 
 
-def _page_route(answers: Answers, fixed: str | None, frames: str) -> Route:
+def _page_route(services: PageServices, fixed: str | None, frames: str) -> Route:
     headers = UNCACHED | {"Content-Security-Policy": page_policy(frames)}
 
     def page(request: Request) -> Response:
         wishes = request.query_params.get("__lang"), fixed, request.headers.get("accept-language")
         language = choose_language(*wishes)
-        body = document(language, starting_suffixes(answers.studio))
+        body = document(language, starting_suffixes(services.studio))
         answer = compressed(request, body, "text/html", headers)
         set_visitor(request, answer)
         return answer

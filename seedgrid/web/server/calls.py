@@ -1,7 +1,7 @@
 """Requests' bodies: bounded before they are read, and checked before the framework reads them.
 
-A file in a program's call is one that was uploaded here, so no address is ever fetched for a
-caller. The minimum speed of a body is the proxy's task (docs/operations.md).
+Programs may pass only files that they uploaded here: no address is fetched for a caller. The
+minimum speed of a body is the proxy's task (docs/operations.md).
 """
 
 import contextlib
@@ -29,10 +29,10 @@ _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
 KEPT_S: Final = 3600.0  # How long uploads, and copies for programs, are kept
 _TIDY_S: Final = 60.0
 
-CALLS: Final = re.compile(  # Routes of a program's values: as a list, or by names
+CALLS: Final = re.compile(  # Routes of the Gradio API: values as a list, or by names
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
 )
-AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
+MCP: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
 """What a framework could fetch: a scheme of two letters or more, or a network path."""
 _MAX_DEPTH: Final = 32
@@ -48,16 +48,16 @@ logger = logging.getLogger(__name__)
 class BoundedBody:
     """Bounds a body before it is read; uploads are kept in `folder`.
 
-    `upload` bounds the bytes of an upload request, `together` of all uploads; None is no bound.
+    `upload_bytes` bounds an upload request, `total_bytes` all uploads; None is no bound.
     """
 
     def __init__(
-        self, app: ASGIApp, folder: Path, upload: float | None, together: float | None
+        self, app: ASGIApp, folder: Path, upload_bytes: float | None, total_bytes: float | None
     ) -> None:
         self._app = app
         self._folder = folder
-        self._upload = upload
-        self._together = together
+        self._upload_bytes = upload_bytes
+        self._total_bytes = total_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
@@ -71,12 +71,12 @@ class BoundedBody:
             return PlainTextResponse("say how long the request is", status_code=411)
         if path.startswith(MODEL_FILES):
             return None
-        is_upload, together = path.rstrip("/") in _UPLOADS, self._together
-        limit = self._upload if is_upload else MAX_BODY_BYTES
+        is_upload, room = path.rstrip("/") in _UPLOADS, self._total_bytes
+        limit = self._upload_bytes if is_upload else MAX_BODY_BYTES
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        if is_upload and together is not None and tidy(self._folder) + length > together:
+        if is_upload and room is not None and delete_old_files(self._folder) + length > room:
             text = "there is no room for uploads at the moment: try again in some minutes"
             return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
         return None
@@ -102,7 +102,7 @@ def body_length(headers: Headers) -> int | None:
     return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
-def tidy(folder: Path, older_than_s: float | None = None) -> int:
+def delete_old_files(folder: Path, older_than_s: float | None = None) -> int:
     """Return the size of a folder in bytes, after deleting files older than `older_than_s`."""
     total, now_s = 0, time.time()
     for root, _, files in os.walk(folder, topdown=False):
@@ -131,7 +131,7 @@ def every_minute(task: Callable[[], object]) -> None:
     threading.Thread(target=repeat, name="seedgrid-tidy", daemon=True).start()
 
 
-class ProgramCalls:
+class CheckedApiCalls:
     """Checks programs' calls: uploads in `files`, parameter names by endpoint in `parameters`."""
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
@@ -143,12 +143,12 @@ class ProgramCalls:
         """Pass a call on; 404, 400 or 422 where it is wrong."""
         path = route_path(scope) if scope["type"] == "http" else ""
         call = CALLS.fullmatch(path)
-        is_agent = bool(AGENTS.fullmatch(path)) and scope["method"] == "POST"
+        is_agent = bool(MCP.fullmatch(path)) and scope["method"] == "POST"
         if not (is_agent or call):
             await self._app(scope, receive, send)
             return
         try:
-            data = json.loads(await Request(scope, receive).body(), parse_constant=_no_number)
+            data = json.loads(await Request(scope, receive).body(), parse_constant=_refuse_constant)
             refusal = self._refusal(data, call)
         except ClientDisconnect:
             return
@@ -195,7 +195,7 @@ class ProgramCalls:
         return lies_in(self._files, place) and Path(place).is_file()
 
 
-class Unexpected:
+class LogUnexpectedErrors:
     """Logs an unexpected error in one line; Uvicorn would log parts of the request unescaped."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -229,12 +229,12 @@ def lies_in(folder: Path, place: str) -> bool:
         return False
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(name)  # NaN and Infinity are not JSON.
 
 
 def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return paths and addresses of files in a call, JSON texts too; drop the `url` of a path."""
+    """Return paths and addresses of files, also inside JSON texts; drop a path's `url`."""
     if depth > _MAX_DEPTH:
         raise RecursionError
     if isinstance(data, str):

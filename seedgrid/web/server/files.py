@@ -33,7 +33,7 @@ from seedgrid.studio import check_starts
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.stage import opening_files
 from seedgrid.web.server.page import FOREVER, UNCACHED, json_answer
-from seedgrid.web.server.routes import Answers
+from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch, read_state
 
@@ -49,11 +49,11 @@ _MAX_STATE: Final = 10_000
 Scope = Literal["round", "work"]
 
 
-def file_routes(answers: Answers) -> APIRouter:
+def file_routes(services: PageServices) -> APIRouter:
     """Return the routes of pictures, thumbnails, the opening pictures, and of dropped files."""
     router = APIRouter(prefix="/seedgrid")
     thumbs = FileWork()  # Of its own: a page asks for sixty of them at once.
-    libraries = answers.libraries
+    libraries = services.libraries
 
     @router.get("/pictures/{picture_id}.png")
     def picture(picture_id: str, who: Asks) -> Response:
@@ -71,7 +71,7 @@ def file_routes(answers: Answers) -> APIRouter:
 
     @router.get("/live/{recipe_id}.png")
     def live(recipe_id: str, who: Asks) -> Response:
-        pixels = answers.studio.engine.painted_live(who.visitor, recipe_id)
+        pixels = services.studio.engine.painted_live(who.visitor, recipe_id)
         if pixels is None:
             return _no_picture()
         return Response(png.pack(pixels), media_type="image/png", headers=UNCACHED)
@@ -114,10 +114,10 @@ def file_routes(answers: Answers) -> APIRouter:
         def take() -> PageUpdate:
             with tempfile.TemporaryDirectory(prefix="seedgrid-drop-") as folder:
                 names = [_keep(Path(folder), file, number) for number, file in enumerate(files)]
-                return answers.library.on_drop(names, place, answers.file_work.bounds.dropped)
+                return services.library.on_drop(names, place, services.file_work.bounds.dropped)
 
         try:
-            update = await answers.file_work.do(who.address, take)
+            update = await services.file_work.do(who.address, take)
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
         return json_answer(update.parts())
@@ -146,22 +146,22 @@ def _thumbnail(path: Path, side_px: int, kind: str = "JPEG") -> bytes:
     return target.getvalue()
 
 
-def export_routes(answers: Answers) -> APIRouter:
+def export_routes(services: PageServices) -> APIRouter:
     """Return the routes below `/seedgrid` of downloads and exports."""
     router = APIRouter(prefix="/seedgrid")
-    file_work = answers.file_work
+    file_work = services.file_work
 
     @router.get("/download/selected.zip")
     async def selected(who: Asks, ids: str = "") -> Response:
         """Pictures by their ids, joined by commas; `ID*` is the whole work of that picture."""
         named = ids.split(",")[:MAX_NAMED]
         make = partial(_archive, file_work, "selected")
-        return await _answered(answers, who, partial(_selected, named), make)
+        return await _answered(services, who, partial(_selected, named), make)
 
     @router.get("/download/{picture_id}/{scope}.zip")
     async def download(picture_id: str, scope: Scope, who: Asks) -> Response:
         make = partial(_archive, file_work, scope)
-        return await _answered(answers, who, partial(_family, picture_id, scope), make)
+        return await _answered(services, who, partial(_family, picture_id, scope), make)
 
     @router.get("/export/{picture_id}/{scope}.{kind}")
     async def export(
@@ -178,7 +178,7 @@ def export_routes(answers: Answers) -> APIRouter:
                 weights = weight_files(entries).values()
                 _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
             if starts:
-                check_starts([e.recipe for e in entries], answers.libraries.of(who.visitor))
+                check_starts([e.recipe for e in entries], services.libraries.of(who.visitor))
             write: dict[str, Callable[[Path], object]] = {
                 "zip": lambda path: write_bundle(entries, path, has_starts=starts),
                 "py": lambda path: path.write_text(script(entries, has_starts=starts), "utf-8"),
@@ -186,7 +186,7 @@ def export_routes(answers: Answers) -> APIRouter:
             draw = partial(write_sheet, entries, language=who.language)
             return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
 
-        return await _answered(answers, who, partial(_family, picture_id, scope), make)
+        return await _answered(services, who, partial(_family, picture_id, scope), make)
 
     return router
 
@@ -196,16 +196,16 @@ def _no_picture() -> Response:
 
 
 async def _answered(
-    answers: Answers,
+    services: PageServices,
     who: Who,
     find: Callable[[Library], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
     """Find pictures and answer with them, as file work, which ends when the answer is sent."""
-    file_work = answers.file_work
+    file_work = services.file_work
 
     def found() -> Sequence[Entry]:
-        entries = find(answers.libraries.of(who.visitor))
+        entries = find(services.libraries.of(who.visitor))
         if len(entries) > MAX_PICTURES:
             value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
             raise InputError("download_many", field="picture", value=value, limit=limit)

@@ -50,23 +50,23 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
     @router.get("/models")
     async def models(who: Asks, moving: bool = False) -> Response:
-        if moving:
+        if moving:  # The downloads alone
             return json_answer({"downloads": _downloads(manager, who.language)})
         listed = partial(_listed, manager, who.language, _may_change(who))
         try:
             return json_answer(await file_work.do(who.address, listed))
         except RunError as error:
-            return json_answer(_wrong(error, who.language), 429)
+            return json_answer(_refusal(error, who.language), 429)
 
     @router.post("/models/{action}")
     def act(action: Action, body: ModelAction, who: Asks) -> Response:
         try:
-            if action != "download" and not _may_change(who):  # The manager itself bounds those.
+            if action != "download" and not _may_change(who):  # `download` checks itself.
                 raise ModelError("download_forbidden", value=body.name)
             result = _act(manager, action, body.name, who.language)
             return json_answer({"said": result, "wrong": False})
         except (SeedGridError, OSError) as error:
-            return json_answer(_wrong(error, who.language))
+            return json_answer(_refusal(error, who.language))
 
     @router.put("/models/file/{name}")
     async def take(name: str, request: Request, who: Asks) -> Response:
@@ -78,7 +78,7 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
                 async for piece in request.stream():
                     await to_thread.run_sync(file.write, piece)
         except (SeedGridError, OSError) as error:
-            return json_answer(_wrong(error, who.language))
+            return json_answer(_refusal(error, who.language))
         except ClientDisconnect:
             return json_answer({"said": "", "wrong": True}, 400)
         return json_answer({"said": say("models_added", who.language, name=name), "wrong": False})
@@ -106,8 +106,8 @@ def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
 
 def _item(managed: ManagedModel, language: str) -> Json:
     item, lock = managed.item, managed.probe
-    same = ("id", "kind", "is_tested", "formats", "num_bytes", "licence", "fitting", "deletable")
-    return {name: getattr(item, name) for name in same} | {
+    names = ("id", "kind", "is_tested", "formats", "num_bytes", "licence", "fitting", "deletable")
+    return {name: getattr(item, name) for name in names} | {
         "family": item.family.removesuffix("Pipeline"),
         "size": f"{item.width}×{item.height}",
         "needs": dict(item.needs),
@@ -133,13 +133,13 @@ def _downloads(manager: ModelManager, language: str) -> list[Json]:
     ]
 
 
-def _wrong(error: Exception, language: str) -> Json:
+def _refusal(error: Exception, language: str) -> Json:
     text = sentence(error, language) if isinstance(error, SeedGridError) else type(error).__name__
     return {"said": text, "wrong": True}
 
 
 def _act(manager: ModelManager, action: Action, name: str, language: str) -> str:
-    """Do something with a model; return a sentence on a result that the panel does not show."""
+    """Do something with a model; return the sentence to show, empty where the list shows it."""
     if action == "add":
         return _add(manager, name, language)
     if action == "delete":
@@ -165,7 +165,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
 
 
 def hub_name(text: str) -> str:
-    """Return the hub's name for the address of one of its pages; any other text as it is."""
+    """Return the hub id for the address of one of its pages; any other text as it is."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name

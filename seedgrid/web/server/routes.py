@@ -1,4 +1,4 @@
-"""Answers: the page's actions for a studio; page_routes: a POST route for each action.
+"""PageServices: the page's actions for a studio; page_routes: a POST route for each action.
 
 FastAPI checks the arguments by the action's signature. An action that yields updates is answered
 with a stream of events.
@@ -19,7 +19,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.variations import STRONG, SUBTLE
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.actions.painting import PaintingActions
 from seedgrid.web.server.page import json_answer
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 from seedgrid.web.state.page_state import PageUpdate
@@ -30,7 +30,7 @@ _STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"
 _HEARTBEAT: Final = ": still here\n\n"
 
 
-class Answers:
+class PageServices:
     """The page's actions for a studio, and what its other routes need. Nothing is loaded yet."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Answers:
         self.libraries = libraries or OneLibrary(studio)
         self.file_work = FileWork(bounds)
         snapshots = Snapshots(studio, self.libraries)
-        self.handlers = Handlers(studio, snapshots, self.file_work)
+        self.handlers = PaintingActions(studio, snapshots, self.file_work)
         self.library = LibraryActions(studio, snapshots)
 
 
@@ -56,9 +56,9 @@ def starting_suffixes(studio: Studio) -> tuple[str, ...]:
     return suffixes if len(suffixes) == len(GUIDE_SUFFIXES) else GUIDE_SUFFIXES
 
 
-def page_routes(answers: Answers) -> APIRouter:
+def page_routes(services: PageServices) -> APIRouter:
     """Return the routes of all actions."""
-    painting, library = answers.handlers, answers.library
+    painting, library = services.handlers, services.library
     actions: dict[str, Callable[..., PageUpdate | AsyncIterator[PageUpdate]]] = {
         "load": painting.on_load,
         "generate": painting.on_generate,

@@ -20,8 +20,8 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import stage as stages
-from seedgrid.web.serializers.form import answers_of, fields_of
-from seedgrid.web.serializers.pictures import Round, living, path_to, rounds_of
+from seedgrid.web.serializers.form import defaults_of, fields_of
+from seedgrid.web.serializers.pictures import Round, path_to, rounds_of, without_trashed
 from seedgrid.web.state.page_state import PageState, PageUpdate
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -36,7 +36,7 @@ class LockBadge:
         self._guard = threading.Lock()
         self._probing: Future[ProbeReport | None] | None = None
 
-    def of(self, entry: Entry) -> stages.Json:
+    def sentence_on(self, entry: Entry) -> stages.Json:
         """Return the sentence on what was tested of the lock for this picture on this machine."""
         if entry.recipe.is_portable:  # Independent of the batch by definition.
             return {"key": "lock_portable", "data": {}}
@@ -58,7 +58,7 @@ class LockBadge:
         }
         return {"key": key, "data": data}
 
-    def consider(self, run: Run) -> None:
+    def probe_if_untested(self, run: Run) -> None:
         """Probe the settings of a finished run, unless they were probed before."""
         entry = next(iter(run.finished.values()), None)
         if run.state != "done" or entry is None:
@@ -223,7 +223,7 @@ class Snapshot:
         """The rail of this work, with the round that is being painted."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
-        rounds = living(self.rounds, self.state.round)
+        rounds = without_trashed(self.rounds, self.state.round)
         return {
             "epoch": self.state.epoch,
             "rounds": pictures.rail(rounds, run if is_forming else None),
@@ -240,16 +240,16 @@ class Snapshot:
         model = self._card_of(entry.recipe)
         models = self._studio.model_manager.alike(model, entry.recipe) if model else ()
         card = pictures.card(entry, parent, model, models)
-        return card | {"hint": hint, "lock": self._lock.of(entry)}
+        return card | {"hint": hint, "lock": self._lock.sentence_on(entry)}
 
     def _place(self, *, is_asked: bool) -> stages.Json:
         """The browser's place, and what can be done there."""
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
-        ringed = self.state.picked if self.state.picked in on_stage else None
+        picked_on_stage = self.state.picked if self.state.picked in on_stage else None
         card = self._card_of(self._cells[0].recipe if self._cells else None)
         return self.state.to_browser() | {
             "fields": None if is_asked else self._fields(),
-            "address": ringed or self.state.round,
+            "address": picked_on_stage or self.state.round,
             "asked": is_asked,
             "offers": list(card.offers if card else ()),
             "enlarges": card is None or card.enlarges,
@@ -277,7 +277,7 @@ class Snapshot:
             return None
         parent = self.find(cells[0].lineage.parent_id)
         path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
-        begun = [each.recipe for each in (path[0].entries if path else cells)]
+        first_recipes = [each.recipe for each in (path[0].entries if path else cells)]
         suffixes = dict.fromkeys(
             change
             for each in cells
@@ -285,8 +285,8 @@ class Snapshot:
         )
         defaults: Request | None = None
         with suppress(SeedGridError):  # Its model is not installed any more.
-            defaults = answers_of(self._studio, ask_again(begun[0]).model)
-        return fields_of(begun, tuple(suffixes), defaults)
+            defaults = defaults_of(self._studio, ask_again(first_recipes[0]).model)
+        return fields_of(first_recipes, tuple(suffixes), defaults)
 
     @property
     def run_on_stage(self) -> Run | None:
