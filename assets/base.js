@@ -98,11 +98,11 @@ export function toggle(look, key, change) {
 }
 
 /** An address with the visitor's id, if the browser keeps no cookie. */
-export const own = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
+export const withVisitor = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
 
 /** A picture's address on this server; ids are 32 hexadecimal digits. */
-export const pictureUrl = (id) => own(`seedgrid/pictures/${id}.png`);
-export const thumbUrl = (id) => own(`seedgrid/thumbs/${id}.jpg`);
+export const pictureUrl = (id) => withVisitor(`seedgrid/pictures/${id}.png`);
+export const thumbUrl = (id) => withVisitor(`seedgrid/thumbs/${id}.jpg`);
 
 /** An image of a picture, or a placeholder if its file is missing. */
 export function image(source, isLost, attributes = {}) {
@@ -130,13 +130,13 @@ export const SeedGrid = { shows };
 globalThis.SeedGrid = SeedGrid;
 
 /** Show all parts of an answer of the server. */
-export function tell(news) {
-  for (const [name, value] of Object.entries(news)) shows[name]?.(value);
+export function render(update) {
+  for (const [name, value] of Object.entries(update)) shows[name]?.(value);
 }
 
 export const byId = (id) => document.getElementById(id);
 /** The topmost open dialog, if any. */
-export const over = () => [...document.querySelectorAll("dialog[open]")].at(-1);
+export const topDialog = () => [...document.querySelectorAll("dialog[open]")].at(-1);
 
 /** The input of a field, by the field's id. */
 export const inputOf = (id) => byId(id)?.querySelector("textarea, input, select");
@@ -170,34 +170,34 @@ export function undo() {
 }
 
 /** Set an input's value and dispatch `input`. */
-export function write(input, value) {
+export function setValue(input, value) {
   if (!input || input.value === value) return;
   const before = input.value;
-  if (SeedGrid.placeNow?.().isFilled && navigator.userActivation.isActive) noteStep({ input, isThere: () => input.value === value, undo: () => write(input, before) });
+  if (SeedGrid.placeNow?.().isFilled && navigator.userActivation.isActive) noteStep({ input, isThere: () => input.value === value, undo: () => setValue(input, before) });
   input.value = value;
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 /** Enable or disable a button. */
-export const allow = (id, allowed) => (byId(id).disabled = !allowed);
+export const setEnabled = (id, isEnabled) => (byId(id).disabled = !isEnabled);
 
 /** Enable the buttons that apply to the stage and the card. */
 export function refresh() {
   const stage = SeedGrid.stageNow?.();
   const card = SeedGrid.pickedNow?.();
-  const ringed = stage?.cells?.[stage.picked];
-  const isForming = ringed && ringed.state !== "done";
-  const canGoOn = Boolean(card) && !isForming;
-  for (const id of ["sg-refine", "sg-subtle", "sg-strong"]) allow(id, canGoOn);
-  const isThere = canGoOn && !card.lost;
-  for (const id of ["sg-star", "sg-save", "sg-copy", "sg-verify", "sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
-  allow("sg-link", canGoOn && Boolean(card.link));
-  allow("sg-brush", isThere && !card.isEarly && !card.upscaler);
+  const pickedCell = stage?.cells?.[stage.picked];
+  const isForming = pickedCell && pickedCell.state !== "done";
+  const isPickReady = Boolean(card) && !isForming;
+  for (const id of ["sg-refine", "sg-subtle", "sg-strong"]) setEnabled(id, isPickReady);
+  const hasFile = isPickReady && !card.lost;
+  for (const id of ["sg-star", "sg-save", "sg-copy", "sg-verify", "sg-begin", "sg-final", "sg-final-4"]) setEnabled(id, hasFile);
+  setEnabled("sg-link", isPickReady && Boolean(card.link));
+  setEnabled("sg-brush", hasFile && !card.isEarly && !card.upscaler);
   const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
   const hasOthers = seen.some((cell) => cell.id !== card?.id);
   // The parent is known from the full card, which the server sends after the pick.
-  allow("sg-compare", isThere && !card.isEarly && Boolean(card.parent || hasOthers));
-  allow("sg-zoom", seen.length > 0);
+  setEnabled("sg-compare", hasFile && !card.isEarly && Boolean(card.parent || hasOthers));
+  setEnabled("sg-zoom", seen.length > 0);
 }
 
 /** Move the focus among nodes by arrows, Home and End (roving tabindex). */

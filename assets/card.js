@@ -1,5 +1,5 @@
 /* The card of the picked picture: its locked seed, its words compared with its parent's, its settings. */
-import { SeedGrid, byId, icon, image, inputOf, language, make, own, pick, refresh, shows, text, thumbUrl, words } from "./base.js";
+import { SeedGrid, byId, icon, image, inputOf, language, make, withVisitor, pick, refresh, shows, text, thumbUrl, words } from "./base.js";
 
 const element = byId("sg-picked");
 const isTouched = matchMedia("(pointer: coarse)").matches;
@@ -144,7 +144,7 @@ function addressExports() {
   byId("sg-export-starts").hidden = !now.begun;
   for (const link of exports.querySelectorAll("a")) {
     const { route, file } = link.dataset;
-    link.href = own(`seedgrid/${route}/${now.id}/${file}?lang=${language}${starts.checked ? "&starts=true" : ""}`);
+    link.href = withVisitor(`seedgrid/${route}/${now.id}/${file}?lang=${language}${starts.checked ? "&starts=true" : ""}`);
   }
 }
 

@@ -1,6 +1,6 @@
 /* The form: lists and defaults of the settings, sizes, the start picture, seeds, notices at fields,
    and folded settings. */
-import { SeedGrid, addListeners, byId, config, image, inputOf, make, shows, text, thumbUrl, write } from "./base.js";
+import { SeedGrid, addListeners, byId, config, image, inputOf, make, shows, text, thumbUrl, setValue } from "./base.js";
 
 
 // ---- Lists and defaults of the settings -------------------------------------------------------------------
@@ -81,7 +81,7 @@ function showShapes(shapes) {
   markShape();
 }
 size.addEventListener("input", markShape);
-shapesBox.addEventListener("change", () => write(size, shapesBox.value));
+shapesBox.addEventListener("change", () => setValue(size, shapesBox.value));
 
 // ---- Settings in pasted prompts of other tools (--ar, --seed) --------------------------
 byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
@@ -90,10 +90,10 @@ byId("sg-prompt").addEventListener("input", ({ target, inputType }) => {
   const [, number] = /\s--seed (\d{1,10})\b/.exec(target.value) ?? [];
   const seed = Number(number) < NUM_SEEDS ? number : null;
   const shape = shapesBox.querySelector(`[data-ratio="${across}:${down}"]`);
-  if (shape) write(size, shape.value);
-  if (seed) write(seeds, seed);
+  if (shape) setValue(size, shape.value);
+  if (seed) setValue(seeds, seed);
   const rest = target.value.replace(shape ? /\s--ar \d{1,3}:\d{1,3}\b/ : "", "").replace(seed ? /\s--seed \d{1,10}\b/ : "", "");
-  if (rest !== target.value) write(target, rest);
+  if (rest !== target.value) setValue(target, rest);
 });
 
 // ---- The start picture beside the prompt ------------------------------------
@@ -108,11 +108,11 @@ function showStart() {
   const button = (key, name, onclick, content) => make("button", { class: name, title: text(key), "aria-label": text(key), onclick }, content);
   const picture = isId ? image(thumbUrl(value), false, { class: "sg-thumb" }) : "…";
   const chip = button("starting_title", "sg-starting", () => openField("sg-strength"), picture);
-  const away = button("starting_away", "sg-starting-away", () => write(start, ""), "×");
+  const away = button("starting_away", "sg-starting-away", () => setValue(start, ""), "×");
   byId("sg-starting").replaceChildren(...(value ? [chip, away] : []));
 }
 start.addEventListener("input", showStart);
-byId("sg-begin").addEventListener("click", () => write(start, SeedGrid.pickedNow()?.id ?? ""));
+byId("sg-begin").addEventListener("click", () => setValue(start, SeedGrid.pickedNow()?.id ?? ""));
 
 // ---- New seeds, written into the field -------------------------------
 const NUM_SEEDS = 2 ** 32;
@@ -138,7 +138,7 @@ function following(found) {
 }
 
 function paint(choose) {
-  write(seeds, choose(seedsNow()));
+  setValue(seeds, choose(seedsNow()));
   byId("sg-generate").click();
 }
 
@@ -155,7 +155,7 @@ const count = byId("sg-count");
 count.addEventListener("change", () => {
   const [first] = seedsNow();
   const start = Math.min(first, NUM_SEEDS - Number(count.value));
-  write(seeds, count.value === "drawn" ? drawn(seedsNow()) : `${start}-${start + Number(count.value) - 1}`);
+  setValue(seeds, count.value === "drawn" ? drawn(seedsNow()) : `${start}-${start + Number(count.value) - 1}`);
   count.selectedIndex = 0;
   seeds.focus();
 });
@@ -188,7 +188,7 @@ byId("sg-bar").addEventListener("focusout", ({ target }) => (target.scrollTop = 
 
 // ---- Notices at the fields -------------------------------------------------------------
 const PAUSE_MS = 250;
-const line = SeedGrid.line();
+const enqueue = SeedGrid.makeQueue();
 let timer = 0;
 let shownAdvice = "";
 
@@ -196,7 +196,7 @@ let shownAdvice = "";
     followed before its turn came is not sent. */
 function adviseSoon() {
   clearTimeout(timer);
-  const mine = setTimeout(() => line(() => mine === timer && advise()), PAUSE_MS);
+  const mine = setTimeout(() => enqueue(() => mine === timer && advise()), PAUSE_MS);
   timer = mine;
 }
 

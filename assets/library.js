@@ -21,7 +21,7 @@ function makeLibrary() {
   let number = 0;
   let after = null;
   let isWaiting = false;
-  const line = SeedGrid.line();
+  const enqueue = SeedGrid.makeQueue();
   let changing = 0; // changes without an answer
   let thrown = null; // the ids of the last deletion while it can be undone, as a promise
   let tag = "";
@@ -89,14 +89,14 @@ function makeLibrary() {
   function find() {
     isWaiting = true;
     const asked = { ...query(), number, after };
-    line(async () => {
+    enqueue(async () => {
       const isWanted = asked.number === number;
       if (isWanted && !(await SeedGrid.ask("search", { asked }))) isWaiting = false; // scrolling on asks again
     });
   }
 
   function empty() {
-    if (confirm(text("library_empty_sure"))) line(() => SeedGrid.ask("empty")).then(ask);
+    if (confirm(text("library_empty_sure"))) enqueue(() => SeedGrid.ask("empty")).then(ask);
   }
 
   function askMore() {
@@ -177,7 +177,7 @@ function makeLibrary() {
   /** Send a change after earlier ones; the answer, null if it was refused. */
   async function tell(action, asked) {
     changing += 1;
-    const parts = await line(() => SeedGrid.ask(action, { asked }).finally(() => (changing -= 1)));
+    const parts = await enqueue(() => SeedGrid.ask(action, { asked }).finally(() => (changing -= 1)));
     const isDone = parts && parts.status?.kind !== "error";
     if (isDone) SeedGrid.lookAgain();
     else ask();

@@ -1,6 +1,6 @@
 /* Live: the grid of the current words is painted while typing, and not saved. One request runs and the newest one
    waits. A click with the same fields then saves the pictures, which the server still has. */
-import { SeedGrid, addListeners, byId, config, inputOf, kept, pick, shows, text, write } from "./base.js";
+import { SeedGrid, addListeners, byId, config, inputOf, kept, pick, shows, text, setValue } from "./base.js";
 
 const SOON_MS = 120; // after the last key
 const REST_MS = 10_000; // without input: the shown pictures are saved
@@ -153,7 +153,7 @@ addEventListener("popstate", () => (settled = null));
 SeedGrid.keepLive = async (index = null) => {
   const kept = shown;
   if (!kept || !isLive()) return;
-  if (kept.writes) write(inputOf(kept.writes.id), kept.writes.value);
+  if (kept.writes) setValue(inputOf(kept.writes.id), kept.writes.value);
   const parts = await SeedGrid.turn(kept.action, kept.data, kept.more);
   if (!parts?.stage) shown = kept;
   else if (index !== null) SeedGrid.chooseCell(index);

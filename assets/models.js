@@ -1,6 +1,6 @@
 /* The models panel: models and LoRAs on this machine, downloads, and recommended models.
    This file is fetched when the panel is first opened. */
-import { SeedGrid, bare, byId, inputOf, language, make, text, write } from "./base.js";
+import { SeedGrid, bare, byId, inputOf, language, make, text, setValue } from "./base.js";
 import { overlay } from "./zoom.js";
 
 const LOOK_MS = 700;
@@ -245,7 +245,7 @@ const TAG = / ?<lora:([^:<>\n]+)(?::([^:<>\n]+))?>/gi;
 const MOST = 4;
 const field = () => inputOf("sg-prompt");
 const prompt = () => field()?.value ?? "";
-const writePrompt = (words) => write(field(), words);
+const writePrompt = (words) => setValue(field(), words);
 const isOf = (name, tag) => tag.trim().toLowerCase() === name.toLowerCase();
 
 /** The scale of a LoRA in the prompt; null if it is not there. */

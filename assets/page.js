@@ -1,6 +1,6 @@
 /* The page: the action of each button, keys, dropped files, and the buttons of the library and the models panel.
    This module comes last; then it asks the server for this browser's place. */
-import { SeedGrid, byId, config, inputOf, make, over, pick, shows, text, undo } from "./base.js";
+import { SeedGrid, byId, config, inputOf, make, topDialog, pick, shows, text, undo } from "./base.js";
 import "./server.js";
 import "./words.js";
 import "./stage.js";
@@ -87,7 +87,7 @@ function pressOver(dialog, key) {
 }
 
 document.addEventListener("keydown", (event) => {
-  const dialog = over();
+  const dialog = topDialog();
   const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
   const isStepBack = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !isTyping(event.target);
   if (isStepBack && (!dialog || dialog.matches(".sg-works"))) {
@@ -140,7 +140,7 @@ function troubleOf({ name, size }) {
 
 /** Upload files, or say at once which ones cannot be sent, and send none. */
 function take(files) {
-  over()?.close(); // the message is on the page
+  topDialog()?.close(); // the message is on the page
   const wrong = [...files].map(troubleOf).find(Boolean);
   if (wrong) shows.status({ ...wrong, kind: "error", field: "drop" });
   else if (files.length) SeedGrid.turnFiles([...files]);

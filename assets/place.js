@@ -1,7 +1,7 @@
 /* The place: the round that this tab shows. Each place has an address for the browser's Back and
    Forward, and the fields' values at each place are kept in this tab: nothing is lost by a reload, a
    restart of the server or a second tab. */
-import { SeedGrid, addListeners, config, inputOf, kept, shows, variations, write } from "./base.js";
+import { SeedGrid, addListeners, config, inputOf, kept, shows, variations, setValue } from "./base.js";
 
 const tab = kept("seedgrid-tab", () => sessionStorage);
 const fieldsOfPlaces = kept("seedgrid-fields", () => sessionStorage);
@@ -57,7 +57,7 @@ function show(value) {
   const lost = isFirst && !value.round ? tab.recall()?.round : null;
   record();
   current = value;
-  SeedGrid.stands(value);
+  SeedGrid.setPlace(value);
   if (value.asked) sent(before, value);
   else fill((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields);
   const { work, round, picked, run } = value;
@@ -115,7 +115,7 @@ async function fill(fields) {
   wanted = fields;
   isFilled = false;
   for (const [name, value] of Object.entries(fields ?? {})) {
-    if (name === "vary") variations.forEach((input, index) => write(input, value[index] ?? ""));
+    if (name === "vary") variations.forEach((input, index) => setValue(input, value[index] ?? ""));
     else if (name in inputs && !config.lists.includes(name)) type(inputs[name], value);
   }
   await SeedGrid.choose(fields ?? {});
@@ -126,7 +126,7 @@ async function fill(fields) {
 }
 
 function type(input, value) {
-  if (input.type !== "checkbox") write(input, value);
+  if (input.type !== "checkbox") setValue(input, value);
   else if (input.checked !== Boolean(value)) input.click();
 }
 

@@ -1,7 +1,7 @@
 /* The lineage rail: every round of this work as a small grid with the picked pictures ringed, and branches as
    lanes. A click goes to that round. This tab's other works are above and below it, a line each, by time; a click
    opens one again. */
-import { SeedGrid, allow, byId, image, inputOf, kept, make, shows, text, thumbUrl, write } from "./base.js";
+import { SeedGrid, setEnabled, byId, image, inputOf, kept, make, shows, text, thumbUrl, setValue } from "./base.js";
 
 const MOST_PX = 34; // width of the lines
 const MOST_WORKS = 20;
@@ -15,7 +15,7 @@ function show(value) {
   if (value.epoch < current.epoch) return;
   current = value;
   note(value);
-  allow("sg-back", value.has_parent || Boolean(workBefore()));
+  setEnabled("sg-back", value.has_parent || Boolean(workBefore()));
   const news = JSON.stringify([value.rounds, value.current, works]);
   if (news === shown) return;
   shown = news;
@@ -52,7 +52,7 @@ const back = () =>
 async function beginWork() {
   works = keptWorks.keep([]);
   await SeedGrid.turn("load", { start: true });
-  write(inputOf("sg-prompt"), "");
+  setValue(inputOf("sg-prompt"), "");
   inputOf("sg-prompt").focus();
 }
 

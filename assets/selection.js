@@ -1,6 +1,6 @@
 /* Selection of several pictures or works in the library: to mark, compare, download or trash them; and
    the library's tags. Shift selects a range; Esc ends it. */
-import { icon, make, over, own, text } from "./base.js";
+import { icon, make, topDialog, withVisitor, text } from "./base.js";
 import { compare as holdAgainst } from "./zoom.js";
 
 /** A row of the library's tags: each opens what has it. Tags come from users, so they are only ever set as text. */
@@ -157,7 +157,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     favourite.setAttribute("aria-pressed", String(areLoved()));
     compare.disabled = chosen.size < 2 || items().some((item) => item.lost);
     const ids = items().map((item) => (item.count ? `${item.id}*` : item.id));
-    download.href = own(`seedgrid/download/selected.zip?ids=${ids.join(",")}`);
+    download.href = withVisitor(`seedgrid/download/selected.zip?ids=${ids.join(",")}`);
   }
 
   /** All items between two. */
@@ -167,7 +167,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!isOn || event.key !== "Escape" || !over()?.matches(".sg-works")) return;
+    if (!isOn || event.key !== "Escape" || !topDialog()?.matches(".sg-works")) return;
     event.preventDefault(); // keep it open
     turn(false);
   });

@@ -1,22 +1,22 @@
 /* Requests to the server, one after the other if they change the place; the stream of a run; and the
    banner when the server does not answer. */
-import { SeedGrid, byId, config, kept, language, make, over, shows, tell, text } from "./base.js";
+import { SeedGrid, byId, config, kept, language, make, topDialog, shows, render, text } from "./base.js";
 
 const NAMES = ["work", "round", "picked", "run", "epoch"];
 
 /** A queue of requests: each is sent after the answer to the one before. */
-SeedGrid.line = () => {
+SeedGrid.makeQueue = () => {
   let last = Promise.resolve();
   return (ask) => (last = last.then(ask, ask));
 };
 
-const line = SeedGrid.line();
+const enqueue = SeedGrid.makeQueue();
 const ownPlace = kept("seedgrid-place");
 const ownName = kept("seedgrid-visitor");
 let known = ownPlace.recall() ?? {};
 
 /** The page state; at the start the stored one. */
-SeedGrid.stands = (place) => {
+SeedGrid.setPlace = (place) => {
   known = Object.fromEntries(NAMES.map((name) => [name, place[name] ?? null]));
   ownPlace.keep(known);
 };
@@ -48,7 +48,7 @@ async function post(path, options) {
   const answer = await send(path, options).catch(() => null);
   if (!answer?.ok) return null;
   const parts = await answer.json();
-  tell(parts);
+  render(parts);
   return parts;
 }
 
@@ -59,7 +59,7 @@ SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, a
     from the place of the first one's answer. `next` may return a further action, by the answer. */
 SeedGrid.turn = (action, data = {}, more = {}, next = () => null) => {
   document.dispatchEvent(new CustomEvent("sg-turn", { detail: [action, data, more] }));
-  return line(async () => {
+  return enqueue(async () => {
     const parts = await SeedGrid.ask(action, data, more);
     const then = next(parts);
     return then ? SeedGrid.ask(...then) : parts;
@@ -68,7 +68,7 @@ SeedGrid.turn = (action, data = {}, more = {}, next = () => null) => {
 
 /** Upload files, in the queue. */
 SeedGrid.turnFiles = (files) =>
-  line(() => {
+  enqueue(() => {
     const body = new FormData();
     body.append("state", JSON.stringify(known));
     for (const file of files) body.append("files", file);
@@ -76,7 +76,7 @@ SeedGrid.turnFiles = (files) =>
   });
 
 /** Resolves when all earlier requests are answered. */
-SeedGrid.turnsDone = () => line(() => undefined);
+SeedGrid.turnsDone = () => enqueue(() => undefined);
 
 /** Read a stream of events to its end; false if it broke off. */
 SeedGrid.listen = async (action, data = {}, signal = null) => {
@@ -91,7 +91,7 @@ SeedGrid.listen = async (action, data = {}, signal = null) => {
       if (done) return true;
       const parts = (rest + value).split("\n\n");
       rest = parts.pop();
-      for (const part of parts) if (part.startsWith("data: ")) tell(JSON.parse(part.slice(6)));
+      for (const part of parts) if (part.startsWith("data: ")) render(JSON.parse(part.slice(6)));
     }
   } catch {
     return false;
@@ -183,7 +183,7 @@ function show(value) {
   statusLine.textContent = value.key ? text(value.key, value.data) : "";
   statusLine.dataset.kind = value.kind;
   statusLine.dataset.key = value.key ?? "";
-  const said = over()?.querySelector(".sg-said"); // the status line is covered by the dialog
+  const said = topDialog()?.querySelector(".sg-said"); // the status line is covered by the dialog
   if (said) said.textContent = value.kind === "error" ? statusLine.textContent : "";
   offer(value);
   clearFields();
@@ -196,7 +196,7 @@ function offer(value) {
   const told = Object.entries(value.data?.settings ?? {}).map(([name, each]) => `${text(`${name}_label`)} ${each}`);
   const button = (key, onclick) => make("button", { class: "sg-pill", text: text(key, { settings: told.join(", ") }), onclick });
   const found = {
-    error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (tell({ fields: settings }), offer({})))] : []),
+    error_imported: ({ settings }) => (Object.keys(settings).length ? [button("import_settings", () => (render({ fields: settings }), offer({})))] : []),
     error_picture_without_recipe: () => [button("drop_describe", () => byId("sg-prompt").querySelector("textarea").focus()), button("library_open", () => byId("sg-library-open").click())],
   };
   ways.replaceChildren(...(found[value.key]?.(value.data) ?? []));

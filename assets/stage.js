@@ -1,6 +1,6 @@
 /* The stage: the grid of pictures. An <img> is a finished picture, a <canvas> the preview of an
    unfinished one. Picking is local; the server is told afterwards. */
-import { SeedGrid, byId, icon, make, noteStep, own, refresh, rove, shows, text } from "./base.js";
+import { SeedGrid, byId, icon, make, noteStep, withVisitor, refresh, rove, shows, text } from "./base.js";
 
 const element = byId("sg-stage");
 const SUBTLE_PERCENT = 20;
@@ -213,7 +213,7 @@ function finish(cell, state, source) {
     fill(cell, state, true);
     refresh();
   });
-  image.src = own(`seedgrid/${source}`);
+  image.src = withVisitor(`seedgrid/${source}`);
   image.addEventListener("dragstart", ({ dataTransfer }) => state.file && dataTransfer.setData("DownloadURL", `image/png:${state.file}:${image.src}`));
   const isInPlace = cell.image && (state.state === "live" || cell.image.dataset.recipe);
   const put = () => {

@@ -1,11 +1,11 @@
 /* Four variations of one thing, written into the four fields: words, or a setting that the picked
    picture has. What stands in the fields is what is painted. */
-import { SeedGrid, bare, byId, config, inputOf, kept, make, shortList, text, variations, write } from "./base.js";
+import { SeedGrid, bare, byId, config, inputOf, kept, make, shortList, text, variations, setValue } from "./base.js";
 
 const foursBox = byId("sg-fours");
 
 function chip(words, lines) {
-  const fill = () => variations.forEach((input, index) => write(input, lines[index] ?? ""));
+  const fill = () => variations.forEach((input, index) => setValue(input, lines[index] ?? ""));
   return make("button", { class: "sg-chip", title: lines.join("\n"), text: words, onclick: fill });
 }
 
@@ -59,7 +59,7 @@ function offer() {
   const others = variations.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
   const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
   SeedGrid.isOffering = true;
-  spent.forEach((input, index) => write(input, fresh[index] ?? ""));
+  spent.forEach((input, index) => setValue(input, fresh[index] ?? ""));
   SeedGrid.isOffering = false;
 }
 

@@ -1,6 +1,6 @@
 /* Earlier prompts of this browser: ArrowUp in the prompt goes back through them as in a terminal, and
    the list under the field can be searched and edited. They are not sent to the server. */
-import { SeedGrid, addListeners, byId, icon, inputOf, make, rove, shortList, text, write } from "./base.js";
+import { SeedGrid, addListeners, byId, icon, inputOf, make, rove, shortList, text, setValue } from "./base.js";
 
 const prompts = shortList("seedgrid-prompts", 100);
 const { recall } = prompts;
@@ -23,7 +23,7 @@ function note() {
 
 function put(value) {
   isWriting = true;
-  write(input, value);
+  setValue(input, value);
   input.setSelectionRange(value.length, value.length);
   isWriting = false;
 }
@@ -136,7 +136,7 @@ function writes(kind, word, words) {
 function use(chip) {
   const { id, value } = chip.sgWrites();
   if (id !== "sg-prompt") lastVariation = Number(id.at(-1));
-  write(inputOf(id), value);
+  setValue(inputOf(id), value);
 }
 
 /** The position of a whole word in a text; -1 if it is not there. */
