@@ -36,7 +36,7 @@ from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.storage import starts
 from seedgrid.verify.claim import read_claim
-from seedgrid.web.actions.library import _known_by_pixels
+from seedgrid.web.actions.library import _found_by_pixels
 
 library = Library(Path(sys.argv[1]) / "library")
 
@@ -45,7 +45,7 @@ def held(name):
     return int(status.split(name + ":")[1].split()[0]) // 1024
 
 def drop(path):
-    return [_known_by_pixels(each, library) for each in take_in(library, [path])][0]
+    return [_found_by_pixels(each, library) for each in take_in(library, [path])][0]
 
 def begin(path):
     return starts.read_picture(png.read_bytes(path))
