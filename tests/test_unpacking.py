@@ -174,10 +174,10 @@ def test_heavy_pictures_wait_for_each_other() -> None:
     """One at a time, whoever brought them; small ones do not wait."""
     heavy, small = blank_png(6000, 5000, colour=2), blank_png(10, 10, colour=2)
     with unpacked(heavy):
-        assert unpacking._heavy.locked()
+        assert unpacking._large_picture_lock.locked()
         with unpacked(small):
             pass
-    assert not unpacking._heavy.locked()
+    assert not unpacking._large_picture_lock.locked()
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])

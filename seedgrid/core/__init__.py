@@ -1,1 +1,1 @@
-"""What a picture is: seeds, prompts, recipes, requests, plans. No input or output, no torch."""
+"""The data that decides a picture: seeds, prompts, recipes, requests, plans. Imports no torch."""

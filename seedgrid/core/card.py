@@ -16,7 +16,7 @@ from seedgrid.core.recipe import LOCK_WIDTH, MAX_SIZE_PX, MAX_STEPS, MIN_SIZE_PX
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCard:
-    """What a model is and can do."""
+    """What a model is and can do; the comments below call the model "it"."""
 
     ref: ModelRef
     family: str  # The pipeline class, for example `"StableDiffusionPipeline"`
@@ -29,22 +29,22 @@ class ModelCard:
     latent: tuple[int, int] = (4, 8)  # Channels; how many pixels wide one latent pixel is
     num_inference_steps: int = 25
     max_steps: int = MAX_STEPS  # The most steps that the model's noise schedule allows
-    fewest_steps: Mapping[str, int] = field(default_factory=dict)  # By scheduler; left out if 1
+    fewest_steps: Mapping[str, int] = field(default_factory=dict)  # By scheduler; 1 if absent
     guidance_scale: float = 7.5
     scheduler: str
-    schedulers: tuple[str, ...]  # The names on offer with this model, the model's own first
+    schedulers: tuple[str, ...]  # The names that it can use, its default first
     dtype: DType = "float32"
-    lock_width: int = LOCK_WIDTH  # The default; smaller where a probe found a leak, with a notice
+    lock_width: int = LOCK_WIDTH  # Smaller if a probe found that batch rows affect one another
     decoding_bytes: int = 0  # Approximate peak memory of decoding, bytes for a pixel of the picture
     enlarges: bool = True  # Whether its image-to-image finals are better than a plain enlargement
     upscaler: str = ""  # The name of the network made for its pictures; empty if there is none
     has_start: bool = False  # Whether it has image-to-image: a picture can begin from another one
     strength_shortens: bool = True  # Whether it runs only the strength's share of the steps
     has_weights: bool = False  # Whether words can be weighed, as in `(red:1.3)`
-    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # Words that it knows, by kind
+    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # Words it declares, by kind
     vocabulary: Vocabulary | None = None  # All words that it declares to know, if any
     suffixes: tuple[str, ...] = ()  # The page's default variations; empty means the guide's four
-    fragile: bool = False  # Only the same hardware and versions reproduce it (UnCLIP)
+    fragile: bool = False  # Whether only the same hardware and versions reproduce it (UnCLIP)
 
     def usual_steps(self, scheduler: str) -> int:
         """Return the default number of steps with a scheduler."""
@@ -57,9 +57,9 @@ class ModelCard:
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """Suffixes for one round after another, the best first: its own, then the guide's.
+        """Suffixes for successive rounds, the best first: the model's own, then the guide's.
 
-        Details of several words (`at sunset`) come before single ones, which say little alone.
+        Attributes of several words (`at sunset`) come before single ones, which say little alone.
         """
         words = self.hints.get("modifiers", ()) + tuple(
             sorted(self.hints.get("attributes", ()), key=lambda word: " " not in word)
@@ -69,7 +69,7 @@ class ModelCard:
         return tuple(dict.fromkeys((*own, *GUIDE_SUFFIXES, *further)))
 
 
-_SMALL: Final = frozenset(  # English function words, which are not reported as unknown
+_FUNCTION_WORDS: Final = frozenset(  # English function words, which are not reported as unknown
     word
     for line in (
         "a an the one of in on at by to as and or with for without over under above below near is",
@@ -79,7 +79,7 @@ _SMALL: Final = frozenset(  # English function words, which are not reported as 
 )
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_WIDE: Final = str.maketrans(
+_FULL_WIDTH: Final = str.maketrans(
     {"，": ", ", "、": ", ", "。": ". ", "；": "; ", "：": ": ", "\u3000": " "}
 )
 _MAX_UNKNOWN: Final = 8
@@ -87,13 +87,13 @@ _MAX_UNKNOWN: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """What a model declares of words."""
+    """The words that a model declares to understand, and their translations."""
 
-    known: frozenset[str]  # Single words in small letters, English
-    # Names in other languages, and the model's own words for them; an empty text for what adds
-    # nothing to a prompt, such as a particle
+    known: frozenset[str]  # Single English words in lower case
+    # Words of other languages, and the model's words that replace them; an empty text for a word
+    # that adds nothing to a prompt, such as a particle
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    # By language and the model's own words: the name under which they are offered
+    # By language, and by the model's own words: the name under which the page offers them
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def unknown(self, text: str) -> tuple[str, ...]:
@@ -103,14 +103,14 @@ class Vocabulary:
         return tuple(reversed(strange))[:_MAX_UNKNOWN]
 
     def painted(self, text: str) -> str:
-        """Return the prompt painted for a typed text: names of other languages are replaced."""
+        """Translate a typed prompt: replace names of other languages by the model's words."""
         found = text
         for name in self.names:
             if " " in name:
                 found = found.replace(name, f" {self.names[name]} ")
-        parts = re.split(r"([^\W_]+)", found.translate(_WIDE))
+        parts = re.split(r"([^\W_]+)", found.translate(_FULL_WIDTH))
         found = "".join(part if part.isascii() else self._translated(part) for part in parts)
-        if found == text.translate(_WIDE):
+        if found == text.translate(_FULL_WIDTH):
             return text
         return re.sub(r" ([,.;:!?])", r"\1", " ".join(found.split()))
 
@@ -141,7 +141,7 @@ class Vocabulary:
         return self.shown.get(language, {}).get(words, words)
 
     def _knows(self, word: str) -> bool:
-        return word in self.known or word in _SMALL or word.isdecimal()
+        return word in self.known or word in _FUNCTION_WORDS or word.isdecimal()
 
 
 RATIOS: Final = ((1, 1), (3, 2), (2, 3), (16, 9), (9, 16))  # Width to height
@@ -158,12 +158,12 @@ class Shape:
 
     @property
     def text(self) -> str:
-        """As it is typed in the size's field."""
+        """The size as it is typed in the field `size`."""
         return f"{self.width}x{self.height}"
 
 
 def shapes(card: ModelCard) -> tuple[Shape, ...]:
-    """Return the sizes that the page offers, the model's own first; only that if it is fixed."""
+    """Return the sizes that the page offers, the model's own first; only that if no other works."""
     own = (card.width, card.height)
     name = next((_name(ratio) for ratio in RATIOS if ratio[0] * own[1] == ratio[1] * own[0]), "")
     found = {own: Shape(ratio=name, width=own[0], height=own[1], is_own=True)}

@@ -37,14 +37,14 @@ DEFAULT_DETERMINISM: Final[Determinism] = "strict"
 DEFAULT_STRENGTH: Final = 0.6
 MIN_STRENGTH: Final = 0.01
 _DIGEST_DIGITS: Final = 64
-_SHOWN: Final = 40
+_SHOWN: Final = 40  # Characters of a wrong value that an error shows
 
 
 def in_range(name: str, value: float, low: float, high: float) -> float:
     """Return a decimal number if it is within its bounds; NaN is not."""
     if not low <= value <= high:
         raise InputError(f"{name}_range", field=name, value=value)
-    return float(value) + 0.0  # Of -0.0, which would be another recipe, 0.0
+    return float(value) + 0.0  # -0.0 becomes 0.0: as JSON they differ, and so would the ids.
 
 
 def check_prompt(text: str, *, field: str) -> str:
@@ -78,7 +78,7 @@ def parse_start(text: str) -> str:
 
 
 def check_start(start: str | None, card: ModelCard) -> str:
-    """Return the digest of the pixels to begin from; empty for none."""
+    """Return the digest of the start's pixels; empty without a start."""
     if not start:
         return ""
     if not card.has_start:
@@ -118,7 +118,7 @@ def check_negative(text: str, card: ModelCard) -> str:
 
 
 def check_weights(is_on: bool, card: ModelCard) -> bool:
-    """Tell whether brackets weigh words."""
+    """Return whether brackets weigh words; refuse it for a model that does not support this."""
     if is_on and not card.has_weights:
         raise InputError("weights_family", field="weights", value=card.ref.id)
     return bool(is_on)
@@ -159,20 +159,20 @@ def check_guidance(guidance: float | None, card: ModelCard) -> float:
 def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
     """Return the scheduler's name as the card writes it."""
     chosen = scheduler or card.scheduler
-    names = {_spelled(name): name for name in card.schedulers}
-    if _spelled(chosen) not in names:
+    names = {_normalised(name): name for name in card.schedulers}
+    if _normalised(chosen) not in names:
         choices = ", ".join(card.schedulers)
         raise InputError("scheduler_unknown", field="scheduler", value=chosen[:80], choices=choices)
-    return names[_spelled(chosen)]
+    return names[_normalised(chosen)]
 
 
-def _spelled(name: str) -> str:
-    """Return a name for comparison: `euler_a` equals `Euler a`."""
+def _normalised(name: str) -> str:
+    """Normalise a name for comparison: `euler_a` equals `Euler a`."""
     return " ".join(name.casefold().replace("_", " ").split())
 
 
 def check_dtype(dtype: str | None, card: ModelCard) -> str:
-    """Return the number format; `int8` is the model's own, with most weights in 8 bits."""
+    """Return the number format; `int8` is the model's own, with most weights stored in 8 bits."""
     wanted = f"int8-{card.dtype}" if dtype == "int8" else dtype or card.dtype
     check_quantiser(wanted)
     return _one_of("dtype", wanted, get_args(DType))
@@ -209,7 +209,7 @@ def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
 
 
 MAX_MIX_CHARACTERS: Final = 420 * MAX_SHARES
-# As many decimals as the smallest float has.
+# 400 decimals: enough to write the smallest float without an exponent.
 _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
 
@@ -217,8 +217,8 @@ def read_mix(text: str) -> tuple[NoiseShare, ...]:
     """Read `SEED:WEIGHT, …`, mixed in this order; blank is no mix; raise `mix_text`."""
     parts = text.replace(" ", "").split(",") if text.strip() else []
     if len(text) > MAX_MIX_CHARACTERS or len(parts) > MAX_SHARES:
-        raise _refused(text)
-    return tuple(_share(part) for part in parts)
+        raise _mix_error(text)
+    return tuple(_read_share(part) for part in parts)
 
 
 def write_mix(mix: Sequence[NoiseShare]) -> str:
@@ -226,20 +226,20 @@ def write_mix(mix: Sequence[NoiseShare]) -> str:
     return ",".join(f"{share.seed}:{write_decimal(share.weight)}" for share in mix)
 
 
-def _share(text: str) -> NoiseShare:
+def _read_share(text: str) -> NoiseShare:
     match = _SHARE.fullmatch(text)
     seed, weight = (int(match[1]), float(match[2])) if match else (0, 0.0)
     if weight == 0 or seed > MAX_SEED:
-        raise _refused(text)
+        raise _mix_error(text)
     return NoiseShare(seed=seed, weight=weight)
 
 
-def _refused(text: str) -> InputError:
+def _mix_error(text: str) -> InputError:
     return InputError("mix_text", field="mix", value=text.strip()[:40])
 
 
 MAX_SEEDS_AT_ONCE: Final = 256
-RANDOM: Final = "random"  # Typed for four new seeds; the recipes name them
+RANDOM: Final = "random"  # Typed to draw four seeds; the recipes hold the numbers
 NUM_DRAWN: Final = 4
 
 MAX_SEEDS_CHARACTERS: Final = 10_000  # Of a list; 256 seeds with commas take a third of it

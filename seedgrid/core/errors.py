@@ -7,7 +7,7 @@
     │   └── PictureError a file is not a picture that SeedGrid can read
     ├── RunError         the work was started and did not succeed (exit 1)
     │   └── RunCancelled the work was stopped on request
-    └── LibraryError     the library's folder or database refuses
+    └── LibraryError     the library's folder or database cannot be used
 
 An error is a code and its data; `locales/` has its sentence in each language. Command line and
 Python use English. A `Notice` has the same form, but is no error.
@@ -20,13 +20,13 @@ from typing import ClassVar, Final
 from seedgrid.core.text import one_line
 from seedgrid.locales import english
 
-MAX_VALUE_CHARACTERS: Final = 2000  # Of a text in a sentence; it may come from a stranger's file
+MAX_VALUE_CHARACTERS: Final = 2000  # Of a text in a sentence; its file may be untrusted
 
 MESSAGES: Final = english().errors  # `errors` in `locales/en.json`
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
-    """Return a sentence's values, cut, without control characters or a final full stop."""
+    """Shorten a sentence's values, escape control characters, drop the full stop of `reason`."""
     plain = dict(data)
     for name, value in data.items():
         if isinstance(value, str | PurePath | BaseException):
@@ -48,15 +48,15 @@ class SeedGridError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Support pickling: subclasses take other arguments than `args`."""
-        return _as_it_was, (type(self), self.args), self.__dict__
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _as_it_was(kind: type[SeedGridError], args: tuple[object, ...]) -> SeedGridError:
+def _unpickled(kind: type[SeedGridError], args: tuple[object, ...]) -> SeedGridError:
     return kind.__new__(kind, *args)
 
 
 class InputError(SeedGridError):
-    """The request cannot be carried out, and nothing was made; `field` names the wrong field."""
+    """The request cannot be carried out, and nothing is painted; `field` names the wrong field."""
 
     exit_code = 2
 
@@ -91,11 +91,11 @@ class RunError(SeedGridError):
 
 
 class RunCancelled(RunError):  # noqa: N818 - a request, not an error
-    """The work was stopped on request; pictures that were finished are kept."""
+    """The work was stopped on request; finished pictures stay in the library."""
 
 
 class LibraryError(SeedGridError):
-    """The library's folder or database refuses: full, read-only, damaged, locked."""
+    """The library's folder or database cannot be used: full, read-only, damaged, locked."""
 
 
 class Notice:

@@ -37,7 +37,7 @@ class Noise:
     """The initial noise of these cells; sent before the first step when previews are on."""
 
     cells: tuple[int, ...]
-    # One small RGB picture a cell: the noise itself, in the colours of the model, half as strong
+    # One small RGB picture for each cell: a preview of the noise at half its strength
     previews: tuple[Pixels, ...] = field(repr=False)
 
 
@@ -48,19 +48,19 @@ class Step:
     cells: tuple[int, ...]
     number: int  # From 1 to `total`
     total: int
-    left_s: float | None = None  # Until the run ends; None before two steps are done
-    previews: tuple[Pixels, ...] = field(default=(), repr=False)  # RGB, one a cell
+    left_s: float | None = None  # Estimated, until the run ends; None before two steps are done
+    previews: tuple[Pixels, ...] = field(default=(), repr=False)  # RGB, one for each cell
     tile: int = 0  # After the last step, when decoding in tiles: the current tile, from 1
     num_tiles: int = 0  # Number of tiles; 0 before decoding, and without tiles
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """One picture is done and safe in the library."""
+    """One picture is finished and stored in the library."""
 
     cell: int
     entry: Entry
-    remembered: bool = False  # It was not computed: the library had it
+    remembered: bool = False  # Whether it was in the library and not computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Missed:
     """One picture failed; the others of its batch did not, and the run goes on."""
 
     cell: int
-    error: SeedGridError  # Why; the run ends as failed with the first of them
+    error: SeedGridError  # The run ends with `Failed` and the first of these errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +87,12 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Cancelled:
-    """The run was stopped on request; pictures that were finished are kept."""
+    """The run was stopped on request; finished pictures stay in the library."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """The run could not go on; pictures that were finished are kept."""
+    """The run could not go on; finished pictures stay in the library."""
 
     error: SeedGridError
 

@@ -20,67 +20,67 @@ TEXT: Final = re.compile(r"[^;]++")
 SEEDS: Final = re.compile(r"\d[\d-]*+")
 SIZE: Final = re.compile(r"\d[\dx×]*+")
 LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
-"""The form of a value behind the name of its field, in a variation."""
+"""Patterns of the value that follows a field's name in a variation, as in `steps 8`."""
 
 _EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}
 _WHOLE: Final = re.compile(r"-?\d{1,9}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[-+]?(?=\.?\d)\d{0,20}\.?\d{0,400}", re.ASCII)
-_SHOWN: Final = 40
+_SHOWN: Final = 40  # Characters of a wrong value that an error shows
 
 
 @dataclass(frozen=True)
 class Field:
-    """The declaration of one setting."""
+    """The declaration of one setting, which the comments below call "it"."""
 
     name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
-    # `"recipe"`: decides the picture; `"placement"`: where it is computed; `"run"`: neither
+    # `"recipe"`: it decides the picture; `"placement"`: the device; `"run"`: neither of them
     scope: Literal["recipe", "placement", "run"] = "recipe"
-    attributes: tuple[str, ...] = ()  # The attributes that it sets; by default the one it stands at
-    # What the command line reads; bool is a switch. `Request` fills in its attribute's type.
+    attributes: tuple[str, ...] = ()  # `Request`'s; by default the one it is declared with
+    # The option's type on the command line; bool is a switch. By default its attribute's type.
     value_type: type[str | int | float | bool] = str
-    # On the command line and, if a text, on the page; None: as the model's card says
+    # The command line's default and, if it is a text, the page's; None: the model card's
     default: str | bool | None = None
     low: float = 0  # The least that a number may be
-    high: float = math.inf  # The most
-    read: Callable[[str], Any] | None = None  # Reads the typed text; by default by type
-    write: Callable[[Any], str] | None = None  # Writes what `read` reads; by default by type
-    reads_blank: bool = False  # Whether a blank text is a value; else it is unset
-    # Turns a request's value, which may be None, into a recipe's, or raises; None: in no recipe
+    high: float = math.inf  # The most that a number may be
+    read: Callable[[str], Any] | None = None  # Parses a typed text; None: by type
+    write: Callable[[Any], str] | None = None  # Formats a value as `read` parses it; None: by type
+    reads_blank: bool = False  # Whether a blank text is parsed; else the field is unset
+    # Turns a request's value, None if it is unset, into the recipe's, or raises InputError
     check: Callable[[Any, ModelCard], Any] | None = None
-    # The entries of its list for a model; None where the machine decides (model, device)
+    # The options of its dropdown for a model; None where they depend on the machine (model, device)
     choices: Callable[[ModelCard], Sequence[str]] | None = None
-    has_auto: bool = False  # Whether its list begins with "auto", the model's own choice
+    has_auto: bool = False  # Whether the first option is "auto", the model's own choice
     widget: Widget | None = None  # Its control on the page; `"bar"` is beside Generate
-    row: str = ""  # Settings of one row stand side by side on the page
+    row: str = ""  # Fields of one row are side by side on the page
     is_expert: bool = False  # Whether the page shows it only under More
     effect_override: Effect | None = None  # Its `effect`; None if `scope` decides it
     help: str = ""  # Its text in `--help`; empty when it is no option
     metavar: str | None = None  # The name of its value in `--help`
-    in_link: bool = True  # Whether links hold it, and links and dropped pictures fill it in
-    imported: bool = False  # Whether it is a number in other tools' pictures: `ForeignSettings`
+    in_link: bool = True  # Whether links contain it; links and dropped pictures then set it
+    imported: bool = False  # Whether it is imported as a number of `ForeignSettings`
     # The form of its value in a variation, as in `steps 8`; None if a variation cannot set it
     varies: re.Pattern[str] | None = None
     decides_noise: bool = False  # Whether it changes the noise, so that a variation cannot set it
 
     @property
     def id(self) -> str:
-        """Its component's id on the page, without `sg-`; errors name it so."""
+        """Its component's id on the page, without `sg-`; `InputError.field` holds this id."""
         return self.name.replace("_", "-")
 
     @property
     def effect(self) -> Effect:
-        """The effect of another value: other pixels, perhaps other last bits, or none."""
+        """What another value changes: the picture, at most its last bits, or nothing."""
         return self.effect_override or _EFFECTS[self.scope]
 
     def read_typed(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Return the value of what was typed or switched; None if it is unset; raise InputError."""
+        """Return the value of a typed text or a switch, None if it is unset; raise InputError."""
         if isinstance(typed, str):
             return self.parse(typed) if self.reads_blank or typed.strip() else None
         return None if typed is False else typed
 
     def parse(self, text: str) -> Any:  # noqa: ANN401 (same)
-        """Read a text, a blank one too; raise InputError by this field."""
+        """Parse a text, even a blank one; raise an InputError that names this field."""
         if self.read is not None:
             return self.read(text)
         if self.value_type not in (int, float):
@@ -93,7 +93,7 @@ class Field:
         return self.value_type(number)
 
     def checked(self, request: object, card: ModelCard) -> dict[str, Any]:
-        """Return the recipe's attributes for its value in a request; none without a check."""
+        """Return the recipe's attributes for its value in a request; empty without `check`."""
         return self.as_attributes(self.check(self.value_in(request), card)) if self.check else {}
 
     def value_in(self, request: object) -> Any:  # noqa: ANN401 (same)

@@ -1,4 +1,4 @@
-"""Request: what was typed, with each setting declared at its attribute.
+"""Request: the settings as they were typed; its attributes' metadata hold each `Field`.
 
 Page, command line, links, imports and `request.resolve` read these declarations;
 docs/contributing.md says what else a new setting needs.
@@ -29,7 +29,7 @@ from seedgrid.core.recipe import (
 )
 from seedgrid.core.text import write_decimal
 
-AUTO: Final = "auto"  # The first entry of a list: as the model's card says
+AUTO: Final = "auto"  # The first option of a dropdown: the program chooses
 
 
 def _auto_as_none(text: str) -> str | None:
@@ -40,7 +40,7 @@ _FIELD: Final = "field"  # The key of a field in the metadata of its attribute
 
 
 def _setting(name: str, initial: object = None, **details: Any) -> Any:  # noqa: ANN401
-    """Return an attribute of a request with its `Field`; `initial` None leaves it unset."""
+    """Return a dataclass field of `Request`: `initial` is its default, a `Field` its metadata."""
     return attribute_field(default=initial, metadata={_FIELD: Field(name, **details)})
 
 
@@ -56,15 +56,15 @@ class Request:
         check=checks.check_words,
         widget="bar",
     )
-    # What was typed, where `prompt` is a translation of it into the model's words; empty otherwise,
-    # and then `prompt` is translated
+    # The prompt as it was typed, if `prompt` is its translation into the model's words; if this is
+    # empty, `resolve` translates `prompt`
     typed_prompt: str = _setting(
         "typed",
         "",
         read=partial(checks.check_prompt, field="prompt"),
         check=lambda text, _: checks.check_prompt(text, field="prompt"),
     )
-    # One picture for each
+    # One picture is painted for each seed
     seeds: tuple[int, ...] = _setting(
         "seeds",
         (0, 1, 2, 3),
@@ -162,7 +162,7 @@ class Request:
         effect_override="last",
         help="off, seeded or strict.",
     )
-    # The SHA-256 of the pixels to begin from; a studio also takes the id of a picture
+    # The SHA-256 of the pixels that image-to-image begins from; a studio takes a picture's id, too
     start: str | None = _setting(
         "start",
         read=checks.parse_start,
@@ -172,7 +172,7 @@ class Request:
         help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
         metavar="PICTURE",
     )
-    # The share of the start that noise replaces, 0.01 to 1
+    # Image-to-image's `strength`, as in diffusers, 0.01 to 1
     strength: float | None = _setting(
         "strength",
         high=1,
@@ -196,7 +196,7 @@ class Request:
     loras: tuple[Lora, ...] = _setting(
         "lora", (), in_link=False, write=lambda loras: write_tags("", loras).strip(), varies=LORA
     )
-    # As in a recipe; it is never typed
+    # As in a recipe; no option and no component of the page sets it
     upscaler: Upscaler | None = _setting(  # noqa: RUF009 (it returns a dataclass's field)
         "upscaler", in_link=False, write=lambda upscaler: str(upscaler.id)
     )
@@ -237,7 +237,7 @@ class Request:
     )
 
 
-_NO_PART_OF_A_REQUEST: Final = {  # By the field that comes before it on the page
+_NOT_IN_REQUEST: Final = {  # Fields by the name of the field before each on the page
     "weights": Field("more_prompts", scope="run", widget="lines", is_expert=True),
     "model": Field(
         "device",
@@ -256,7 +256,7 @@ def _declared() -> Iterable[Field]:
     hints = get_type_hints(Request)
     for attribute in fields(Request):
         setting: Field | None = attribute.metadata.get(_FIELD)
-        if setting is None:  # The size's field stands at the width and sets the height too.
+        if setting is None:  # `height`: the field `size`, declared at `width`, sets both.
             continue
         if not setting.attributes:
             kind = _type(hints[attribute.name])
@@ -265,8 +265,8 @@ def _declared() -> Iterable[Field]:
                 setting, attributes=(attribute.name,), value_type=kind, default=default
             )
         yield setting
-        if setting.name in _NO_PART_OF_A_REQUEST:
-            yield _NO_PART_OF_A_REQUEST[setting.name]
+        if setting.name in _NOT_IN_REQUEST:
+            yield _NOT_IN_REQUEST[setting.name]
 
 
 def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type hint)

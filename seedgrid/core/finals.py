@@ -1,7 +1,7 @@
-"""The large final of a picture: enlarged, and painted over a little on its own seed and words.
+"""Finals: a picture enlarged, and refined by image-to-image with its own seed and prompt.
 
 The picture's own pixels are the start of a larger recipe, so a final is a recipe like any other.
-It is painted alone: four would take four times the memory, and strengths cannot share a batch.
+Its lock width is 1: four would take four times the memory, and strengths cannot share a batch.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
 from seedgrid.core.variations import WITHOUT_PARENT
 
 SCALES: Final = (2, 4)
-STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # Less keeps more of the picture, more paints more detail
+STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # A low one keeps the picture, a high one adds detail
 
-_SHARE: Final = 0.5  # Share of the free memory; a final that needs more is decoded in tiles
+_MEMORY_SHARE: Final = 0.5  # Of the free memory; a final that needs more is decoded in tiles
 
 
 def finals(
@@ -32,7 +32,7 @@ def finals(
     """Return the recipes of a picture's finals, one for each strength.
 
     Raise `final_scale`; `final_model`: this model's finals are worse than a plain enlargement;
-    `start_family`: it has no image-to-image; or for a size it cannot paint.
+    `start_family`: the model has no image-to-image; or as `check_size`.
     """
     larger = _larger(parent, scale)
     if not card.enlarges:
@@ -53,16 +53,16 @@ def finals(
 
 
 def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> Recipe:
-    """Return the recipe of a picture's enlargement by a network, with its words and settings.
+    """Return the recipe of a picture's enlargement by a network; prompt and settings are copied.
 
-    It is computed in float32 on the machine's own kernels. Raise `final_scale` or `size_range`.
+    The network runs in float32 with native arithmetic. Raise `final_scale` or `size_range`.
     """
     how = {"upscaler": upscaler, "start": start, "strength": 1.0}
     return parent.replace(**_larger(parent, scale), **how, dtype="float32", arithmetic="native")
 
 
 def _larger(parent: Recipe, scale: int) -> dict[str, Any]:
-    """Return what every recipe of a larger picture has: its size, and a batch of its own."""
+    """Return the attributes of a larger recipe: no parent, the size, and lock width 1."""
     if scale not in SCALES:
         raise InputError("final_scale", field="scale", value=scale)
     width, height = parent.width * scale, parent.height * scale
@@ -73,9 +73,9 @@ def _larger(parent: Recipe, scale: int) -> dict[str, Any]:
 
 
 def tiles_notices(recipe: Recipe, card: ModelCard) -> tuple[Notice, ...]:
-    """Say that a final is decoded in tiles, where decoding it whole takes too much memory."""
+    """Return a notice that a final is decoded in tiles, if the whole takes too much memory."""
     num_bytes = recipe.width * recipe.height * card.decoding_bytes
-    if num_bytes <= _SHARE * free_bytes():
+    if num_bytes <= _MEMORY_SHARE * free_bytes():
         return ()
     return (Notice("final_tiles", value=f"{num_bytes / 1e9:.1f}"),)
 

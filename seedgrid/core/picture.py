@@ -1,4 +1,4 @@
-"""Pictures: a `Picture` is in memory, an `Entry` is safe in the library, with its tags."""
+"""Pictures: a `Picture` is in memory, an `Entry` is stored in the library and can be tagged."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
 class Lineage(Value):
-    """Where a picture stands in the tree of choices; not part of what it is."""
+    """A picture's position in the tree of choices; it does not affect the pixels."""
 
     picture_id: PictureId  # This picture's own id, unguessable
     parent_id: PictureId | None = None  # The picture that was refined; None for a first grid
-    work_id: PictureId  # The first round of this tree
+    work_id: PictureId  # The tree: a first grid and all its refinements
     round_id: PictureId  # The round (one click on Generate or Refine) that made it
-    cell: Annotated[int, Field(ge=0, le=9999)]  # Its place in the round, from 0
+    cell: Annotated[int, Field(ge=0, le=9999)]  # Its index in the round, from 0
     # What was changed against the parent, in words: `", artsy"`
     change: Annotated[str, StringConstraints(max_length=5000)] = ""
     created_at: Annotated[str, StringConstraints(max_length=40)]  # UTC, ISO 8601
@@ -66,7 +66,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def without_circles(parents: Mapping[Key, Key | None]) -> dict[Key, Key | None]:
-    """Cut each cycle of parents at one place: files from elsewhere may claim one."""
+    """Remove one parent link of each cycle; imported files may claim cycles."""
     found: dict[Key, Key | None] = {}
     for start in parents:
         path: dict[Key, None] = {}
@@ -91,7 +91,7 @@ def now() -> str:
 
 
 Origin = Literal["painted here", "verified here", "taken in", "not checked"]
-"""Where a picture's pixels come from; "not checked" once the library was rebuilt."""
+"""Where pixels come from: "taken in" from a file; "not checked" after rebuilding the library."""
 
 OURS: Final[tuple[Origin, ...]] = ("painted here", "verified here")
 
@@ -106,11 +106,11 @@ class Entry:
     lineage: Lineage
     pixels_sha256: str  # Over the decoded RGB bytes, row by row
     file_sha256: str  # Over the PNG file
-    favourite: bool = False  # The artist marked it
-    note: str = ""  # What the artist wrote to it
-    trashed: bool = False  # It is in the trash: its file is there until the trash is emptied
+    favourite: bool = False  # Whether the artist marked it as a favourite
+    note: str = ""  # The artist's note on it
+    trashed: bool = False  # Whether it is in the trash; emptying that deletes the file
     tags: tuple[str, ...] = ()  # The artist's own words on it; see `check_tag`
-    # Its file is missing or damaged; it can still be painted again, refined and trashed
+    # Whether its file is missing; the picture can still be painted again, refined and trashed
     lost: bool = False
     origin: Origin = "not checked"  # Where its pixels come from
 
@@ -121,17 +121,17 @@ class Entry:
 
     @property
     def checked(self) -> bool:
-        """Whether it was painted here, or verified here bit for bit; only then is it reused."""
+        """Whether it was painted, or verified bit for bit, here; only such pictures are reused."""
         return self.origin in OURS
 
     @property
     def seed(self) -> int:
-        """The seed that made it."""
+        """The recipe's seed."""
         return self.recipe.seed
 
     @property
     def prompt(self) -> str:
-        """The words that made it."""
+        """The recipe's prompt."""
         return self.recipe.prompt
 
     @property
@@ -154,7 +154,7 @@ class Entry:
 
         Raises:
             LibraryError: `picture_lost`: its file is gone.
-            OSError: The folder refuses.
+            OSError: The copy cannot be written.
         """
         copy = Path(path).expanduser().absolute()
         unfinished = copy.with_name(f"{copy.name}.part")
@@ -168,7 +168,7 @@ class Entry:
         except OSError as error:
             raise LibraryError("picture_lost", value=self.id) from error
 
-    _repr_png_ = read_file  # It shows the picture in a notebook.
+    _repr_png_ = read_file  # Jupyter calls it to show the picture.
 
 
 MAX_TAGS: Final = 20

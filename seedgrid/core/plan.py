@@ -1,4 +1,4 @@
-"""Plan: recipes become jobs, each with its place in the tree of choices."""
+"""Plans rounds: recipes become jobs, each with its lineage in the tree of choices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SETTINGS: Final = tuple(
     for setting in FIELDS
     if setting.scope == "recipe" and setting.name not in ("prompt", "seeds", "mix")
 )
-_LONGEST: Final = 200  # Characters of one setting in a caption
+_LONGEST: Final = 200  # Most characters of one setting in a caption
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,19 +29,19 @@ class Job:
 
 
 def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
-    """Plan the first round of a new work: one cell a recipe, no parent."""
+    """Plan the first round of a new work: one cell for each recipe, no parent."""
     return _plan([(recipe, None, "") for recipe in recipes], work_id=new_id())
 
 
 def plan_again(entries: Sequence[Entry]) -> tuple[Job, ...]:
-    """Plan the same recipes again as a round beside the first; a first grid becomes a new work."""
+    """Plan a round with the same recipes and parents; a first grid becomes a new work."""
     lineage = entries[0].lineage
     cells = [(each.recipe, each.lineage.parent_id, each.lineage.change) for each in entries]
     return _plan(cells, work_id=lineage.work_id if lineage.parent_id else new_id())
 
 
 def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ...]:
-    """Plan a round that refines pictures of one work, with a row of recipes for each."""
+    """Plan a round that refines pictures of one work; each is paired with its new recipes."""
     cells = [
         (recipe, parent.id, describe_change(parent.recipe, recipe))
         for parent, recipes in rows
@@ -53,8 +53,8 @@ def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ..
 def describe_change(before: Recipe, after: Recipe) -> str:
     """Say in words what a variation changed: the words, the noise, then the settings.
 
-    It is the suffix (`", artsy"`), or the whole prompt if that does not begin with the parent's;
-    `"512x512, strength 0.3"` or the network of a final; `"10% of seed 7"`; `"guidance 3"`; or "".
+    It returns the suffix (`", artsy"`), or the whole prompt if it does not begin with the parent's;
+    a final's size and strength or network; `"10% of seed 7"`; `"guidance 3"`; or empty.
     """
     if after.start and after.start != before.start:
         how = after.upscaler.id if after.upscaler else f"strength {after.strength:g}"
@@ -72,7 +72,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
 
 
 def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
-    """Say which share of the steps is held, as a variation is written, and if a region changed."""
+    """Return `hold 0.5` for held steps and `only here` for a region, unless both are as before."""
     if after.parent is None or (after.parent, after.held_steps) == (
         before.parent,
         before.held_steps,
@@ -83,7 +83,7 @@ def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
 
 
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
-    """Name the settings that differ; those that cannot vary only if nothing else differs."""
+    """List settings that differ; those that no variation can set only if nothing else differs."""
     old, new = ask_again(before), ask_again(after)
     differing = [setting for setting in _SETTINGS if setting.value_in(old) != setting.value_in(new)]
     varied = [setting for setting in differing if setting.varies and not setting.decides_noise]
@@ -92,7 +92,7 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
 
 
 def _written(setting: Field, old: Request, new: Request) -> str:
-    """Return a setting as a variation is written: `model a/foxes`, `lora 0.5` for all of them."""
+    """Return a value as it is typed in a variation; one number if all LoRAs have this scale."""
     is_zero = setting.varies is not None and setting.value_in(new) == 0  # `text` may be empty then
     text = "0" if is_zero else setting.text(new)
     if setting.name == "model":

@@ -28,7 +28,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """The number of the first signal that came, 0 while none has."""
+    """Holds the number of the first signal that arrived; 0 until then."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -39,7 +39,7 @@ class Interrupts:
         return 128 + (self.number or signal.SIGINT)
 
 
-_nested: list[Interrupts] = []  # Blocks inside one another agree which signal is the second
+_nested: list[Interrupts] = []  # Nested blocks share one object, so that they count together
 
 
 def end_at_once() -> None:
@@ -53,7 +53,7 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
     """Call `stop` at the first signal inside the block; the second signal ends the process.
 
     `stop` is called on the main thread, between two of its instructions, and may raise; in another
-    thread nothing is done. Nothing is lost: a picture is on disk before it is announced.
+    thread no handler is installed. Finished pictures are on disk before they are announced.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Interrupts()
@@ -78,16 +78,16 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
 
 
 def interrupt() -> None:
-    """Leave the main thread's work as Python does at Ctrl+C."""
+    """Raise KeyboardInterrupt, as Python does at Ctrl+C."""
     raise KeyboardInterrupt
 
 
 def leave(code: int) -> NoReturn:
     """Call what was registered with `atexit`, and end the process.
 
-    `sys.exit` would take modules apart while a background thread is in a step, and crash.
+    `sys.exit` would tear down modules while a background thread runs a step, and crash.
     """
-    run_all = getattr(atexit, "_run_exitfuncs", None)  # Private; nothing public does it.
+    run_all = getattr(atexit, "_run_exitfuncs", None)  # No public function does this.
     if run_all is None:
         logger.warning("Python %s has no atexit._run_exitfuncs", sys.version)
         sys.exit(code)
@@ -119,7 +119,7 @@ def set_up_logging() -> None:
 def trim_heap() -> None:
     """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
-    By itself it gives back only the end of the heap: one small block there keeps hundreds of MB.
+    By itself, that library gives back only the end of the heap: a small block there keeps the rest.
     """
     if sys.platform.startswith("linux"):
         malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,8 +1,8 @@
 r"""Prompts: suffixes, choices, lists, the LoRAs that a prompt names, and the weights of its words.
 
 Weights are written as in AUTOMATIC1111: `(word)` multiplies by 1.1, `((word))` by 1.21, `[word]`
-divides by 1.1, `(word:1.3)` multiplies by 1.3; `\( ` is a bracket. An open bracket ends with the
-prompt. Text in, text out: what a weight does to a picture is `diffusion/words.py`.
+divides by 1.1, `(word:1.3)` multiplies by 1.3; `\(` is a literal bracket. A bracket that is not
+closed ends with the prompt. `diffusion/words.py` applies the weights to embeddings.
 
     >>> append("a red fox", ", artsy"), append("a red fox", "at night")
     ('a red fox, artsy', 'a red fox at night')
@@ -33,7 +33,7 @@ from seedgrid.core.text import write_decimal
 # The example of the Diffusers guide on deterministic batch generation
 GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
-FURTHER_SUFFIXES: Final = (  # For second rounds of models that declare no words
+FURTHER_SUFFIXES: Final = (  # For models that declare no words
     ", at night",
     ", black and white",
     ", in the fog",
@@ -44,7 +44,7 @@ FURTHER_SUFFIXES: Final = (  # For second rounds of models that declare no words
     ", in winter",
 )
 
-MAX_COMPARISONS: Final = 100_000  # Of word pairs; above it all words count as changed
+MAX_COMPARISONS: Final = 100_000  # Of word pairs; above this limit all words count as changed
 
 
 def says_something(suffix: str) -> bool:
@@ -53,7 +53,7 @@ def says_something(suffix: str) -> bool:
 
 
 def append(prompt: str, suffix: str) -> str:
-    """Append a suffix as it is when it starts with punctuation, after a space otherwise."""
+    """Append a suffix, after a space unless it starts with punctuation."""
     suffix = suffix.rstrip()
     if not suffix:
         return prompt
@@ -108,12 +108,12 @@ def alternatives(text: str, *, field: str = "prompt") -> tuple[str, ...]:
 
     Braces without a bar, and nested braces, are kept as text.
     """
-    parts = _CHOICE.split(text)  # every second one is what braces hold
+    parts = _CHOICE.split(text)  # Every second part is the text inside braces
     choices = [
-        [part] if place % 2 == 0 else part.split("|") if "|" in part else [f"{{{part}}}"]
-        for place, part in enumerate(parts)
+        [part] if index % 2 == 0 else part.split("|") if "|" in part else [f"{{{part}}}"]
+        for index, part in enumerate(parts)
     ]
-    return _every(choices, field)
+    return _combinations(choices, field)
 
 
 _LIST: Final = re.compile(r"__((?:[^\W_]|-|_(?!_)){1,64}+)__")
@@ -122,13 +122,14 @@ _LIST: Final = re.compile(r"__((?:[^\W_]|-|_(?!_)){1,64}+)__")
 def open_lists(
     text: str, lines_of: Callable[[str], Sequence[str]], *, field: str = "prompt"
 ) -> tuple[str, ...]:
-    """Return the texts with each line of the lists that a text names: `a __coat__ fox`.
+    """Return the texts with a list's name, as in `a __coat__ fox`, replaced by each of its lines.
 
-    `lines_of` gives the lines of a name (letters, digits, `-` and `_`, at most 64). Choices in
-    braces are left for `alternatives`. Raise `pictures_count` above 256, or as `lines_of`.
+    `lines_of` returns the lines of the list with a name (letters, digits, `-` and `_`, at most 64).
+    Choices in braces stay as they are. Raise `pictures_count` above 256, or as `lines_of`.
     """
-    parts = _LIST.split(text)  # Every second one is a name
-    return _every([lines_of(each) if at % 2 else [each] for at, each in enumerate(parts)], field)
+    parts = _LIST.split(text)  # Every second part is a list's name
+    choices = [lines_of(part) if at % 2 else [part] for at, part in enumerate(parts)]
+    return _combinations(choices, field)
 
 
 def names_list(text: str) -> bool:
@@ -136,7 +137,7 @@ def names_list(text: str) -> bool:
     return _LIST.search(text) is not None
 
 
-def _every(choices: Sequence[Sequence[str]], field: str) -> tuple[str, ...]:
+def _combinations(choices: Sequence[Sequence[str]], field: str) -> tuple[str, ...]:
     """Return every combination of one text of each choice, without repeats."""
     count = math.prod(len(each) for each in choices)
     if count > _MAX_CHOSEN:
@@ -196,9 +197,9 @@ def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
 
 MAX_WEIGHT: Final = 4.0
 
-_STEP: Final = 1.1
+_BRACKET_WEIGHT: Final = 1.1
 _MAX_DEPTH: Final = 8  # Deeper brackets are read as text
-_MAX_NUMBER: Final = 24  # Characters; more than `_NUMBER` can find
+_MAX_NUMBER: Final = 24  # Characters to search; more than `_NUMBER` can match
 _NUMBER: Final = re.compile(r":\s{0,4}+([+-]?\d{0,6}+(?:\.\d{0,6}+)?)\s{0,4}+\Z")
 _CLOSES: Final = {")": "(", "]": "["}
 
@@ -208,20 +209,20 @@ Pieces = tuple[tuple[str, float], ...]  # Pieces of a prompt and their weights
 def read_weights(prompt: str) -> Pieces:
     """Split a prompt into pieces with their weights; raise `weight_range`."""
     pieces: list[tuple[str, float]] = []
-    opened: list[tuple[str, int]] = []  # A bracket, and how many pieces are before it
+    opened: list[tuple[str, int]] = []  # Open brackets, and the number of pieces before each
     words = ""
-    places = iter(range(len(prompt)))
-    for at in places:
+    positions = iter(range(len(prompt)))
+    for at in positions:
         sign = prompt[at]
         if sign == "\\" and prompt[at + 1 : at + 2] in tuple("()[]\\"):
-            words += prompt[next(places)]
+            words += prompt[next(positions)]
         elif sign in "([" and len(opened) < _MAX_DEPTH:
             pieces.append((words, 1.0))
             opened.append((sign, len(pieces)))
             words = ""
         elif sign in ")]" and opened and opened[-1][0] == _CLOSES[sign]:
             _, start = opened.pop()
-            words, weight = _weighed(words, sign)
+            words, weight = _split_weight(words, sign)
             pieces.append((words, 1.0))
             pieces[start:] = [(text, own * weight) for text, own in pieces[start:]]
             words = ""
@@ -230,7 +231,7 @@ def read_weights(prompt: str) -> Pieces:
     pieces.append((words, 1.0))
     while opened:
         sign, start = opened.pop()
-        weight = _STEP if sign == "(" else 1 / _STEP
+        weight = _BRACKET_WEIGHT if sign == "(" else 1 / _BRACKET_WEIGHT
         pieces[start:] = [(text, own * weight) for text, own in pieces[start:]]
     return _merged(pieces)
 
@@ -240,15 +241,16 @@ def plain_words(prompt: str) -> str:
     return "".join(text for text, _ in read_weights(prompt))
 
 
-def _weighed(words: str, sign: str) -> tuple[str, float]:
+def _split_weight(words: str, sign: str) -> tuple[str, float]:
+    """Split the text before a closing bracket into words and the weight that the bracket gives."""
     number = _NUMBER.search(words[-_MAX_NUMBER:]) if sign == ")" else None
     if number is None or not any(each.isdigit() for each in number[1]):
-        return words, _STEP if sign == ")" else 1 / _STEP
+        return words, _BRACKET_WEIGHT if sign == ")" else 1 / _BRACKET_WEIGHT
     return words[: len(words) - len(number[0])], float(number[1])
 
 
 def _merged(found: list[tuple[str, float]]) -> Pieces:
-    """Join neighbours of the same weight, and leave out empty ones."""
+    """Join neighbours of the same weight, and drop empty pieces; raise `weight_range`."""
     pieces: list[tuple[str, float]] = []
     for text, weight in found:
         if not -MAX_WEIGHT <= weight <= MAX_WEIGHT:

@@ -1,6 +1,6 @@
-"""Recipe: everything that makes a picture what it is. Passport: where it was computed.
+"""Recipe: all settings that decide a picture. Passport: the environment that computed it.
 
-Equal recipes have equal ids and are equal pictures. A passport explains a difference between two
+Equal recipes have equal ids and give equal pictures. A passport explains a difference between two
 computations of one recipe. What people type is a `Request`; `request.resolve` makes recipes of it.
 """
 
@@ -24,8 +24,8 @@ from pydantic import (
 
 from seedgrid.core.errors import InputError
 
-# torch's CPU generator uses only the low 32 bits: seed 2**32 draws what seed 0 draws. A number in a
-# browser holds them.
+# torch's CPU generator uses only the low 32 bits: seed 2**32 draws what seed 0 draws. JavaScript's
+# numbers hold 32 bits exactly.
 MAX_SEED: Final = 2**32 - 1
 MAX_PROMPT_CHARACTERS: Final = 5000
 MIN_SIZE_PX: Final = 32
@@ -39,7 +39,7 @@ MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
 _Item = TypeVar("_Item")
-LockWidth = Literal[1, 2, 4, 8, 16]  # Other widths are rounded differently, where threads split
+LockWidth = Literal[1, 2, 4, 8, 16]  # Threads split other widths unevenly, which changes rounding
 LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16", "int8-float32", "int8-bfloat16"]
 """The number format of the computation; with `int8-`, most weights are stored in 8 bits."""
@@ -67,13 +67,13 @@ _SAME_AS_PARENT: Final = (  # Attributes that a picture shares with the parent i
 
 
 class Value(BaseModel):
-    """A frozen value that crosses a border: strict types, no unknown keys, no NaN."""
+    """A frozen pydantic model for data in files: strict types, no unknown keys, no NaN."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class ModelRef(Value):
-    """A model by name and by content."""
+    """A model, identified by its name and by the hash of its files."""
 
     # `"bundled"`, a hub id, or the name of a local folder or file; never a path
     id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -84,7 +84,7 @@ class ModelRef(Value):
 
 
 class Lora(Value):
-    """A low-rank adaptation mixed into the model, by name, content and strength."""
+    """A low-rank adaptation of the model, identified by name and hash, with its scale."""
 
     id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     weights_sha256: Digest
@@ -92,27 +92,27 @@ class Lora(Value):
 
 
 class Upscaler(Value):
-    """A network that enlarges pictures, by name and content."""
+    """A network that enlarges pictures, identified by name and hash."""
 
     id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     weights_sha256: Digest
 
 
 class NoiseShare(Value):
-    """A second seed whose noise is mixed into the first's."""
+    """Another seed, whose noise is mixed into the noise so far."""
 
     seed: Seed  # The other seed
-    # How far to go from the noise so far towards this one, on the sphere; 0 … 1
+    # Of the spherical interpolation: 0 is the noise so far, 1 is the noise of this seed
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
 class Recipe(Value):
-    """Everything that makes a picture what it is; the picture is a function of it."""
+    """All settings that decide a picture; the picture is a function of them."""
 
-    prompt: PromptText  # The words that are painted
+    prompt: PromptText  # The prompt that the model is given
     negative_prompt: PromptText
     seed: Seed
-    # Unconditional models of one size may be smaller than what can be asked for (MIN_SIZE_PX).
+    # From 1: the fixed size of an unconditional model may be below MIN_SIZE_PX.
     width: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
     height: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
     num_inference_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)]
@@ -121,41 +121,41 @@ class Recipe(Value):
     scheduler: Annotated[str, StringConstraints(min_length=1, max_length=60)]
     model: ModelRef
     dtype: DType
-    lock_width: LockWidth  # W, the number of cells of the batch the picture is computed in
+    lock_width: LockWidth  # W, the batch size at which the picture is computed
     determinism: Determinism
     loras: tuple[Lora, ...]
-    # Applied in order to the noise of `seed`
+    # Mixed into the noise of `seed` in this order
     noise_mix: Annotated[tuple[NoiseShare, ...], Field(max_length=MAX_SHARES)]
     # `"portable-1"` gives the same bits on every machine (docs/portable.md)
     arithmetic: Arithmetic = "native"
-    # What was typed, where `prompt` is a translation of it into the model's words
+    # The prompt as it was typed, if `prompt` is its translation into the model's words
     typed_prompt: PromptText = ""
-    # SHA-256 of the pixels that it begins from, fitted to its size; empty for noise alone
+    # SHA-256 of the pixels, not resized, that image-to-image begins from; empty for text alone
     start: StartDigest = ""
-    # How much of the start the noise takes away; 1 without a start
+    # Image-to-image's `strength`, as in diffusers; 1 without a start
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     # Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py)
     weights: bool = False
-    # The network that enlarged the start to this size, and did nothing else; the words and settings
-    # are then those of the picture that was enlarged
+    # The network that enlarges the start to this size, without any denoising; prompt and settings
+    # are then copied from the enlarged picture's recipe
     upscaler: Upscaler | None = None
-    # The recipe of the picture whose way from noise this one follows, in its first steps or outside
-    # a region; it may have a parent itself
+    # The recipe of the picture whose denoising trajectory this one follows, in the first steps or
+    # outside a region; a parent may have a parent itself
     parent: Recipe | None = None
-    # In so many first steps the scheduler is given what the parent's was
+    # Number of first steps in which the scheduler's inputs and results are the parent's
     held_steps: Annotated[int, Field(ge=0, lt=MAX_STEPS)] = 0
-    # SHA-256 of the pixels of the mask of the region that is painted; outside it every pixel is the
-    # parent's. White is painted; empty for the whole picture.
+    # SHA-256 of the mask's pixels. The white region is painted, the rest is the parent's;
+    # empty if the whole picture is painted.
     mask: StartDigest = ""
-    # Over how many pixels, inside the region, it is mixed into the parent
+    # Width in pixels, inside the region's edge, over which the picture is blended with the parent
     feather: Annotated[int, Field(ge=0, le=MAX_FEATHER_PX)] = 0
-    # In this share of the steps, the first ones, the words are moved by seeded noise as the
-    # denoiser is given them, so that seeds differ more
+    # Share of the steps, from the first on, in which seeded noise moves the prompt's embeddings,
+    # so that seeds differ more
     spread: Annotated[float, Field(ge=0, le=MAX_SPREAD)] = 0.0
 
     @model_validator(mode="after")
     def _check_parent(self) -> Self:
-        """Refuse a parent without a use for it, a use without a parent, and one that is unlike."""
+        """Check `parent`, `held_steps`, `mask` and `feather` against one another."""
         if (self.parent is None) == bool(self.held_steps or self.mask):
             raise ValueError("a parent is there exactly where steps are held or a region is")
         if self.feather and not self.mask:
@@ -170,7 +170,7 @@ class Recipe(Value):
 
     @model_serializer(mode="wrap")
     def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out each setting that has its default: a new one changes no other recipe's id."""
+        """Leave out settings with their default, so that a new setting changes no recipe's id."""
         usual = {name: field.default for name, field in Recipe.model_fields.items()}
         written: dict[str, object] = write(self)
         return {name: value for name, value in written.items() if value != usual[name]}
@@ -182,11 +182,11 @@ class Recipe(Value):
 
     @property
     def kept_pixels(self) -> frozenset[str]:
-        """The digests of the starts and masks that it needs, its parents' too."""
+        """The digests of the starts and masks that this recipe and its parents need."""
         return frozenset(each for one in self.line for each in (one.start, one.mask) if each)
 
     def unlike(self, parent: Recipe) -> str:
-        """Name the first setting in which a parent must be like this; empty where it is."""
+        """Return the first of `_SAME_AS_PARENT` in which a parent differs; empty if none does."""
         differing = (n for n in _SAME_AS_PARENT if getattr(self, n) != getattr(parent, n))
         return next(differing, "")
 
@@ -197,12 +197,12 @@ class Recipe(Value):
 
     @property
     def is_int8(self) -> bool:
-        """Whether most weights are kept in 8 bits."""
+        """Whether most weights are stored in 8 bits."""
         return self.dtype.startswith("int8-")
 
     @property
     def words(self) -> str:
-        """What was typed."""
+        """The prompt as it was typed."""
         return self.typed_prompt or self.prompt
 
     @property
@@ -212,7 +212,7 @@ class Recipe(Value):
 
     @property
     def batch_key(self) -> str:
-        """What recipes must share to be computed in one batch: all but the words and the noise."""
+        """The attributes that all recipes of a batch must share: all but `_PER_PICTURE`."""
         return self.model_dump_json(exclude=set(_PER_PICTURE))
 
     def replace(self, **changes: object) -> Recipe:
@@ -231,7 +231,7 @@ class Recipe(Value):
 
 
 class Passport(BaseModel):
-    """Where a picture was computed: all that was measured to change bits.
+    """The environment that computed a picture: everything that was measured to change bits.
 
     Fields that this version does not know are kept: a passport may come from another release.
     `diffusion/environment.py` fills it in; `{}` is the passport of a picture without one.
@@ -269,7 +269,7 @@ def in_batches(
     recipe_of: Callable[[_Item], Recipe],
     also: Callable[[_Item], Hashable] = lambda _: None,
 ) -> list[list[_Item]]:
-    """Cut items into batches of one batch key, and one value of `also`, at most W of them each.
+    """Split items into batches with equal `batch_key` and `also`, at most `lock_width` items each.
 
     Batches are in the order of each key's first item.
     """
@@ -297,7 +297,7 @@ def digest(value: BaseModel) -> str:
 
 
 def first_reason(error: ValidationError, *, whole: str) -> str:
-    """Return the first validation error with its place, by default the `whole`."""
+    """Return the first validation error behind the path of its field, or behind `whole`."""
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])[:80] or whole
-    return f"{place}: {first['msg'].lower()}"
+    path = ".".join(str(part) for part in first["loc"])[:80] or whole
+    return f"{path}: {first['msg'].lower()}"

@@ -10,7 +10,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt, check_seed, check_steps_run
 from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.fields import Request as Request  # It is imported from here
+from seedgrid.core.fields import Request as Request  # Other modules import it from here
 from seedgrid.core.prompts import read_weights, without_tags
 from seedgrid.core.recipe import Recipe
 
@@ -24,7 +24,7 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= portable_settings(request)
-    if settings["weights"]:  # Both are read here to raise for wrong brackets.
+    if settings["weights"]:  # These calls only raise `weight_range`.
         read_weights(settings["prompt"])
         read_weights(settings["negative_prompt"])
     settings |= start_settings(request, settings, card)
@@ -39,9 +39,9 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 def start_settings(
     request: Request, settings: Mapping[str, Any], card: ModelCard
 ) -> dict[str, Any]:
-    """Return strength and steps; with a start more steps, so that as many are run.
+    """Return strength and steps; with a start, the default steps grow by those that are skipped.
 
-    Raise `strength_start` without a start, `strength_small` if no step would be run.
+    Raise `strength_start` for strength without a start, `strength_small` if no step would be run.
     """
     start, strength = settings["start"], settings["strength"]
     steps = settings["num_inference_steps"]
@@ -66,14 +66,14 @@ def portable_settings(request: Request) -> dict[str, str]:
 
 
 def _painted(typed: str, card: ModelCard) -> dict[str, str]:
-    """Return the prompt that is painted, and the typed one where they differ."""
+    """Return the prompt in the model's words, and the typed prompt if it differs."""
     painted = card.vocabulary.painted(typed) if card.vocabulary else typed
     check_prompt(painted, field="prompt")  # A translation may be longer.
     return {"prompt": painted, "typed_prompt": typed if painted != typed else ""}
 
 
 def ask_again(recipe: Recipe) -> Request:
-    """Return the request that resolves to a recipe, with every setting and the model named."""
+    """Return a request that resolves to this recipe, without relying on any default."""
     model = recipe.model
     shared = {field.name for field in fields(Request)} & set(Recipe.model_fields)
     return Request(
@@ -97,10 +97,10 @@ ADVICE_CODES: Final = frozenset(
     }
 )
 
-_NAMED: Final = 10  # How many of the words that the model knows are named
-_FAR: Final = (0.7, 1.6)  # Ratio of the mean side to the model's; outside, pictures repeat or break
-_LONG: Final = 2.5  # Times as long as wide
-_FEW_STEPS: Final = 4  # A model with so few by default loses detail with twice as many
+_MAX_SUBJECTS: Final = 10  # Subjects of the model that a notice lists
+_SIDE_RATIOS: Final = (0.7, 1.6)  # To the model's mean side; beyond them objects repeat or break
+_MAX_STRETCH: Final = 2.5  # Aspect ratio relative to the model's
+_FEW_STEPS: Final = 4  # Models with at most so many by default lose detail at twice their number
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")  # Brackets and their weights
 _LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
 
@@ -145,7 +145,7 @@ def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | No
     if vocabulary is None or not unknown:
         return None
     subjects = card.hints.get("subjects", ())
-    things = ", ".join(vocabulary.called(each, language) for each in subjects[:_NAMED])
+    things = ", ".join(vocabulary.called(each, language) for each in subjects[:_MAX_SUBJECTS])
     words = ", ".join(unknown)
     notice = Notice("words_unknown", words=words, number=len(subjects), things=things)
     return Advice(field=field, notice=notice)
@@ -178,7 +178,7 @@ def _size(request: Request, card: ModelCard) -> Advice | None:
     stretch = max(width / height, height / width) / max(
         card.width / card.height, card.height / card.width
     )
-    if _FAR[0] <= side <= _FAR[1] and stretch <= _LONG:
+    if _SIDE_RATIOS[0] <= side <= _SIDE_RATIOS[1] and stretch <= _MAX_STRETCH:
         return None
     usual = f"{card.width}x{card.height}"
     notice = Notice("size_unusual", value=f"{width}x{height}", usual=usual)

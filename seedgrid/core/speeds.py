@@ -9,26 +9,26 @@ from typing import Final
 
 from seedgrid.core.recipe import Recipe
 
-_GUESS_S: Final = 1e-6  # Per pixel and step before anything was painted: 0.25 s at 512x512
-_RUNS_ALL: Final = "LCM"
-_NEWEST: Final = 0.3  # Weight of a slower batch in the average: a machine is busy at times
+_GUESS_S: Final = 1e-6  # Per pixel and step, until something is painted: 0.26 s a step at 512x512
+_SCHEDULER_RUNS_ALL: Final = "LCM"  # The scheduler with which a start may skip no steps
+_SLOWER_WEIGHT: Final = 0.3  # In the average: a slower batch may be due to a busy machine
 
 _Key = tuple[str, str, int, int]
-_Rate = tuple[float, float]  # Seconds for a pixel: once, whatever the steps, and for each step
+_Rate = tuple[float, float]  # Seconds that a pixel takes outside the steps, and in each step
 
 
 def num_steps_run(recipe: Recipe) -> int:
     """Return the maximum number of steps that are run.
 
-    A start skips the first steps; an upscaler network counts as one. A parent may have to be
-    painted first, so its steps are added; each share of noise encodes a start again, which counts
-    as one. With LCM's scheduler all count: models made for it skip none, and a recipe does not say
-    which.
+    An upscaler network counts as one step. With a start, the first steps are skipped, and each
+    noise share counts as a step, as it encodes the start again. With LCM's scheduler all steps
+    count: models made for LCM skip none, and a recipe does not say whether its model is one. A
+    parent may have to be painted first, so its steps are added.
     """
     if recipe.upscaler:
         return 1
     steps = recipe.num_inference_steps
-    if recipe.start and recipe.scheduler != _RUNS_ALL:
+    if recipe.start and recipe.scheduler != _SCHEDULER_RUNS_ALL:
         steps = max(1, int(steps * recipe.strength))
     if recipe.start:
         steps += len(recipe.noise_mix)
@@ -36,18 +36,18 @@ def num_steps_run(recipe: Recipe) -> int:
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return pixels times steps that are run; skipped steps would teach a wrong speed."""
+    """Return the number of pixels times that of the steps that are run."""
     return recipe.width * recipe.height * num_steps_run(recipe)
 
 
 class Speeds:
-    """How long a pixel takes, by model, arithmetic and size. Written by one thread."""
+    """Measured times per pixel, by model, arithmetic and size; only one thread may record."""
 
     def __init__(self) -> None:
         self._rates: dict[_Key, _Rate] = {}
         self._decoding: dict[tuple[_Key, int], float] = {}
         self._loading: dict[str, float] = {}
-        self._last: tuple[str, ...] = ()
+        self._last_loaded: tuple[str, ...] = ()
 
     def record(
         self,
@@ -56,15 +56,15 @@ class Speeds:
         step_s: float | None = None,
         after_s: float | None = None,
     ) -> None:
-        """Learn from the seconds of a painted batch of full width.
+        """Add a painted batch, computed at its recipe's lock width, to the averages.
 
-        `step_s` is for one step, `after_s` after the last one; None if not measured.
+        `step_s` is the time of one step, `after_s` that after the last step; None: not measured.
         """
         if recipe.parent:  # Its parent's steps may have come from the cache.
             return
         if after_s is not None:
             self._decoding[_key(recipe), num_steps_run(recipe)] = after_s / elapsed_s
-        if step_s is None and recipe.start and recipe.scheduler == _RUNS_ALL:
+        if step_s is None and recipe.start and recipe.scheduler == _SCHEDULER_RUNS_ALL:
             return  # Steps that were not run would be counted.
         key, num_steps = _key(recipe), num_steps_run(recipe)
         num_pixels = recipe.lock_width * recipe.width * recipe.height
@@ -73,13 +73,13 @@ class Speeds:
         step = min(each if step_s is None else step_s / num_pixels, whole / num_steps)
         rate = whole - step * num_steps, step
         before = self._rates.get(key, rate)
-        self._rates[key] = (_moved(before[0], rate[0]), _moved(before[1], rate[1]))
+        self._rates[key] = (_averaged(before[0], rate[0]), _averaged(before[1], rate[1]))
 
     def record_loading(self, recipe: Recipe, elapsed_s: float) -> None:
-        """Learn how long it took to load a model, or to load it again with other LoRAs."""
+        """Add the time of loading a model, or of loading it again with other LoRAs."""
         before = self._loading.get(recipe.model.id, elapsed_s)
-        self._loading[recipe.model.id] = _moved(before, elapsed_s)
-        self._last = _loaded(recipe)
+        self._loading[recipe.model.id] = _averaged(before, elapsed_s)
+        self._last_loaded = _pipeline_key(recipe)
 
     def estimate_s(self, recipes: Iterable[Recipe]) -> float:
         """Return how many seconds pictures of these recipes take, with loading the models."""
@@ -87,18 +87,18 @@ class Speeds:
         for recipe in recipes:
             key = recipe.batch_key
             counts[key] = (recipe, counts.get(key, (recipe, 0))[1] + 1)
-        to_load = {_loaded(recipe) for recipe, _ in counts.values() if not recipe.upscaler}
-        loading_s = sum(self._loading.get(each[0], 0.0) for each in to_load - {self._last})
+        to_load = {_pipeline_key(recipe) for recipe, _ in counts.values() if not recipe.upscaler}
+        loading_s = sum(self._loading.get(each[0], 0.0) for each in to_load - {self._last_loaded})
         return loading_s + sum(self._batches_s(recipe, count) for recipe, count in counts.values())
 
     def known_s(self, recipes: Iterable[Recipe]) -> float | None:
-        """Return what `estimate_s` does; None if no recipe of their kind was painted yet."""
+        """Return `estimate_s`; None if any recipe's model and size were not painted yet."""
         listed = list(recipes)
         rates = self._rates.copy()
         return self.estimate_s(listed) if all(_key(recipe) in rates for recipe in listed) else None
 
     def decoding_share(self, recipe: Recipe) -> float:
-        """Return the share of the last such batch's time after its steps; 0 if unknown."""
+        """Return which share of the time of such a batch follows its last step; 0 if unknown."""
         return self._decoding.get((_key(recipe), num_steps_run(recipe)), 0.0)
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
@@ -108,7 +108,7 @@ class Speeds:
         return num_painted * recipe.width * recipe.height * pixel_s
 
     def _rate(self, recipe: Recipe) -> _Rate:
-        """Return the rate of the nearest size of the model, else of any."""
+        """Return the rate of the nearest size of this model, else of any model."""
         rates, key = self._rates.copy(), _key(recipe)
         if not rates:
             return (0.0, _GUESS_S)
@@ -120,12 +120,12 @@ class Speeds:
         return rates[min(rates, key=distance)]
 
 
-def _moved(before: float, newest: float) -> float:
-    """Return the average after one more batch; a faster batch replaces it."""
-    return min(newest, before + _NEWEST * (newest - before))
+def _averaged(before: float, newest: float) -> float:
+    """Return the average after one more measurement; a faster one replaces it."""
+    return min(newest, before + _SLOWER_WEIGHT * (newest - before))
 
 
-def _loaded(recipe: Recipe) -> tuple[str, ...]:
+def _pipeline_key(recipe: Recipe) -> tuple[str, ...]:
     return (recipe.model.id, recipe.dtype, *(lora.weights_sha256 for lora in recipe.loras))
 
 

@@ -31,7 +31,7 @@ def _escape(code: int) -> str:
 _ESCAPES: Final = {code: _escape(code) for code in (*_CONTROLS, *_DIRECTIONS, *_SURROGATES)}
 _ON_ONE_LINE: Final = _ESCAPES | {ord(character): " " for character in _LINE_ENDS}
 _ON_MANY_LINES: Final = _ESCAPES | {ord("\n"): "\n", ord("\t"): "\t"}
-# JSON escapes controls below the space itself; those in its output are line ends and indentation.
+# `json.dumps` escapes controls below the space; those in its output come from `indent`.
 _IN_JSON: Final = {code: f"\\u{code:04x}" for code in _ESCAPES if code >= 0x7F}
 
 
@@ -53,8 +53,8 @@ def json_text(value: object, *, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent).translate(_IN_JSON)
 
 
-_PART: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
-_HUB_ID: Final = re.compile(rf"{_PART}/{_PART}")
+_ID_PART: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
+_HUB_ID: Final = re.compile(rf"{_ID_PART}/{_ID_PART}")
 _REVISION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _RELEASE: Final = re.compile(
     r"[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:(?:a|b|rc)[0-9]{1,3})?(?:\.post[0-9]{1,3})?"
@@ -65,7 +65,7 @@ _MAX_SEGMENT: Final = 200
 
 
 def is_hub_id(text: str) -> bool:
-    """Tell whether a text is `org/name` by the hub's rules, so that it is no path and no option.
+    """Tell whether a text is `org/name` by the hub's rules, and so neither a path nor an option.
 
     Source: https://github.com/huggingface/huggingface_hub, `utils/_validators.py`
     """
@@ -74,7 +74,7 @@ def is_hub_id(text: str) -> bool:
 
 
 def is_revision(text: str) -> bool:
-    """Tell whether a text can be a commit, a tag or a branch; one with a slash in it is not."""
+    """Tell whether a text can be a commit, a tag or a branch; names with a slash are refused."""
     return _REVISION.fullmatch(text) is not None and ".." not in text
 
 
@@ -99,15 +99,15 @@ def library_release(version: str) -> str | None:
     return public if _RELEASE.fullmatch(public) else None
 
 
-MAX_NAME_CHARACTERS: Final = 80  # Of the words in a file name; no word is cut in two
+MAX_NAME_CHARACTERS: Final = 80  # Of the words in a file name
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FALLBACK_NAME: Final = "seedgrid"
 
 
 def picture_filename(prompt: str, seed: int, change: str = "") -> str:
-    """Return a file name of prompt, change and seed; `seedgrid-seed-2.png` without ASCII letters.
+    """Name a file by prompt, change and seed; `seedgrid-seed-2.png` if they have no ASCII letters.
 
-    Windows reserves names (`con`, `nul`); with the seed at its end it is none of them.
+    Windows reserves names such as `con`; none of them ends with a seed.
     """
     words, changed = _plain_words(prompt), _plain_words(change)
     if changed and words[-len(changed) :] == changed:

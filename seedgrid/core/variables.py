@@ -1,4 +1,4 @@
-"""What environment variables say: models and folders, who is public, limits.
+"""Reads environment variables: models, folders, limits, whether the page is public.
 
 docs/operations.md says what each variable means; a test compares it with the code.
 """
@@ -12,7 +12,7 @@ from seedgrid.core.errors import InputError
 _YES: Final = ("1", "true", "yes", "on")
 
 
-# The proxies of a Space have private addresses; loopback is not among them.
+# The reverse proxies of a Hugging Face Space have private addresses, but not loopback ones.
 _PRIVATE_NETWORKS: Final = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
 
 # By variable: the default on one's own machine and on a public page; None is no limit
@@ -40,7 +40,7 @@ def default_model() -> str:
 
 
 def default_library() -> Path:
-    """Return the folder that the environment names, else the system's place for user data."""
+    """Return the folder that the environment names, else the system's folder for user data."""
     folder = os.environ.get("SEEDGRID_LIBRARY")
     if folder:
         return Path(folder)
@@ -70,7 +70,7 @@ def allowed_models() -> frozenset[str] | None:
 
 
 def is_offered(*names: str) -> bool:
-    """Tell whether visitors may use a model or LoRA of any of these names; at home always True."""
+    """Tell whether this page offers a model or LoRA with one of these names; True if not public."""
     allowed = allowed_models()
     return allowed is None or not is_public() or not allowed.isdisjoint(names)
 

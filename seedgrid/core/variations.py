@@ -1,7 +1,7 @@
-"""Variations of a picture on its own seed: other words, or other settings, written in one line.
+"""Variations of a picture with its own seed: other words, or other settings, written in one line.
 
 A line that begins with the name of a field that may vary (`varies` in core/field.py) and a value of
-its form is a setting. The text behind its comma, and every other line, is appended to the prompt. A
+its form is a setting. The text after its comma, and every other line, is appended to the prompt. A
 variation may also be steered: it takes its parent's latents, in the first steps or outside a region
 (painted by `diffusion/steering.py`).
 
@@ -45,20 +45,20 @@ MIN_STEPS: Final = 4  # With fewer steps there is no first part that decides the
 
 # The attributes of a recipe that follows no parent
 WITHOUT_PARENT: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
-_FEATHER_SHARE: Final = 16
+_FEATHER_DIVISOR: Final = 16
 _MAX_BYTES: Final = 128 * 1024  # Of a recipe with its parents: half of what a PNG's texts may take
 
-SUBTLE: Final = 0.1  # Weight of the other seed's noise in a subtle variation, on the sphere
-STRONG: Final = 0.4  # The same in a strong variation: about half as far as another seed's picture
+SUBTLE: Final = 0.1  # `NoiseShare.weight` of a subtle variation
+STRONG: Final = 0.4  # Of a strong one, which differs about half as much as another seed's picture
 
 CardOf = Callable[[str | None], ModelCard]  # Returns the card of a model by its name
 
 _NAMED: Final = re.compile(r"([a-z]++)(\s*+[:=]\s*+|\s++)(?=\S)", re.IGNORECASE)
-_PART: Final = re.compile(r"\s*+[,;]\s*+")
+_SEPARATOR: Final = re.compile(r"\s*+[,;]\s*+")
 _HOLD: Final = Field("hold", value_type=float, high=MAX_HOLD, varies=NUMBER)
-"""A variation's share of steps that are the parent's; a request has no such field."""
+"""The share of the steps that a variation takes from its parent; `Request` has no `hold`."""
 _VARYING: Final = {setting.name: setting for setting in (*FIELDS, _HOLD) if setting.varies}
-_SHARES: Final = (0.5, 0.75, 1.5, 2)  # Factors for the parent's own value
+_FACTORS: Final = (0.5, 0.75, 1.5, 2)  # Suggested values, relative to the parent's
 _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
 
@@ -72,7 +72,7 @@ class Region:
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """What one line changes."""
+    """What one line of text changes in a recipe."""
 
     words: str  # Appended to the prompt; may be empty
     settings: Mapping[str, Any]  # Values by the names of their fields
@@ -82,14 +82,14 @@ class Variation:
 def read_variation(text: str) -> Variation:
     """Read one line; raise `vary_noise`, or as `Field.read_typed` and `check_prompt`."""
     rest, settings = check_prompt(text, field="vary").strip(), {}
-    while (taken := _taken(rest)) is not None:
-        setting, value, after = taken
+    while (found := _leading_setting(rest)) is not None:
+        setting, value, after = found
         if setting.decides_noise:
             raise InputError("vary_noise", field="vary", name=setting.name)
         settings[setting.name] = setting.read_typed(value)
-        part = _PART.match(after)
-        following = after[part.end() :] if part else after
-        rest = following if _taken(following) is not None else after
+        separator = _SEPARATOR.match(after)
+        following = after[separator.end() :] if separator else after
+        rest = following if _leading_setting(following) is not None else after
     hold = settings.pop(_HOLD.name, None)
     return Variation(words=rest if says_something(rest) else "", settings=settings, hold=hold)
 
@@ -102,7 +102,7 @@ def words_of(text: str) -> str:
         return ""
 
 
-def _taken(text: str) -> tuple[Field, str, str] | None:
+def _leading_setting(text: str) -> tuple[Field, str, str] | None:
     """Return the setting that a text begins with: its field, its value, and what follows."""
     named = _NAMED.match(text)
     name = named[1].lower() if named else ""
@@ -114,7 +114,7 @@ def _taken(text: str) -> tuple[Field, str, str] | None:
         return None
     value = setting.varies.match(text, named.end())
     after = text[value.end() :] if value else ""
-    is_whole = value is not None and (not after.strip() or _PART.match(after) is not None)
+    is_whole = value is not None and (not after.strip() or _SEPARATOR.match(after) is not None)
     if value is not None and is_whole:
         return setting, value[0].strip(), after
     return (setting, text[named.end() :], "") if has_colon else None
@@ -123,9 +123,9 @@ def _taken(text: str) -> tuple[Field, str, str] | None:
 def fours(
     recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Suggest up to four variations of each setting; `models` have noise of the same shape."""
-    steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
-    guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
+    """Suggest up to four variations of each setting; `models` have latents of its shape."""
+    steps = {round(factor * recipe.num_inference_steps) for factor in _FACTORS}
+    guidances = {round(2 * factor * recipe.guidance_scale) / 2 for factor in _FACTORS}
     suggested = {
         "words": list(GUIDE_SUFFIXES) if recipe.prompt else [],
         "guidance": [f"guidance {g:g}" for g in sorted(guidances) if 0 < g <= MAX_GUIDANCE],
@@ -148,7 +148,7 @@ def refine(
     hold: float | None = None,
     region: Region | None = None,
 ) -> tuple[Recipe, ...]:
-    """Vary a recipe line by line and keep everything else, its seed above all.
+    """Vary a recipe line by line; everything else, above all the seed, stays the same.
 
     Each text that is not blank makes one recipe; its words are appended to `prompt`, by default the
     parent's. `card_of` is called only for lines with settings; the model's `vocabulary` translates
@@ -230,20 +230,20 @@ def _checked(parent: Recipe, settings: Mapping[str, Any], card_of: CardOf) -> di
         }
         checked |= start_settings(request, settings, card)
     if request.portable:
-        portable_settings(request)  # Refuses half precision.
+        portable_settings(request)  # Raises if the number format is not float32.
     return checked
 
 
 def steer(
     before: Recipe, after: Recipe, *, hold: float | None = None, region: Region | None = None
 ) -> Recipe:
-    """Return a variation that follows `before`; if that follows a parent, so does the variation.
+    """Return the variation `after` with the parent whose denoising trajectory it follows.
 
-    `hold` is the share of the steps, the first ones, whose latents are those of `before`, 0 to
-    `MAX_HOLD`; without a `region` the whole picture is painted.
+    `hold` is the share of the steps, from the first on, whose latents are those of `before`, 0 to
+    `MAX_HOLD`; a `region` limits what is painted. Without both, `after` keeps its own parent.
 
-    Raise `hold_range`, `hold_steps`, `way_deep`, or `way_settings`: it differs from its parent in
-    more than words and guidance.
+    Raise `hold_range`, `hold_steps`, `way_deep`, or `way_settings`: `after` differs from its parent
+    in a setting that both must share.
     """
     held_steps = _held_steps(after, hold) if hold else 0
     if held_steps or region:
@@ -285,7 +285,7 @@ def _held_steps(recipe: Recipe, hold: float) -> int:
 def check_feather(feather: int | None, recipe: Recipe) -> int:
     """Return a feather in pixels; by default a sixteenth of the shorter side."""
     if feather is None:
-        return min(recipe.width, recipe.height) // _FEATHER_SHARE
+        return min(recipe.width, recipe.height) // _FEATHER_DIVISOR
     if not 0 <= feather <= MAX_FEATHER_PX:
         raise InputError("feather_range", field="feather", value=feather, limit=MAX_FEATHER_PX)
     return feather

@@ -34,12 +34,12 @@ def read_texts(data: bytes) -> dict[str, str]:
 def _texts(tags: dict[int, bytes]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for tag in reversed(_MAKE_AND_MODEL):
-        key, _, value = _plain(tags.get(tag, b"")).partition(":")
+        key, _, value = _decode_plain(tags.get(tag, b"")).partition(":")
         if key.casefold() in ("prompt", "workflow") and value.lstrip().startswith("{"):
             texts.setdefault(key.casefold(), value)
-    comment = _comment(tags.get(_USER_COMMENT, b""))
-    if _plain(tags.get(_SOFTWARE, b"")).startswith("Fooocus"):
-        texts["fooocus_scheme"] = _plain(tags.get(_MAKER_NOTE, b""))
+    comment = _decode_comment(tags.get(_USER_COMMENT, b""))
+    if _decode_plain(tags.get(_SOFTWARE, b"")).startswith("Fooocus"):
+        texts["fooocus_scheme"] = _decode_plain(tags.get(_MAKER_NOTE, b""))
     if '"NovelAI"' in comment and '"Comment"' in comment:
         texts |= {key: as_text(value) for key, value in read_object(comment).items()}
     elif comment:
@@ -47,25 +47,25 @@ def _texts(tags: dict[int, bytes]) -> dict[str, str]:
     return texts
 
 
-def _comment(value: bytes) -> str:
+def _decode_comment(value: bytes) -> str:
     """Decode a user comment; its first eight bytes may name the encoding."""
     code, words = value[:8], value[8:]
     if code == b"UNICODE\0":
-        return _wide(words)
-    return _plain(words if code in (b"ASCII\0\0\0", bytes(8)) else value)
+        return _decode_utf16(words)
+    return _decode_plain(words if code in (b"ASCII\0\0\0", bytes(8)) else value)
 
 
-def _wide(words: bytes) -> str:
+def _decode_utf16(words: bytes) -> str:
     """Decode UTF-16 of either byte order, which differs between programs."""
     if 0 not in words:
-        return _plain(words)
+        return _decode_plain(words)
     # Settings hold Latin letters, whose other byte is zero.
     is_little = words[1::2].count(0) > words[::2].count(0)
     text = words[: len(words) // 2 * 2].decode("utf-16-le" if is_little else "utf-16-be", "replace")
     return text.strip("\ufeff\ufffe\0 ")
 
 
-def _plain(value: bytes) -> str:
+def _decode_plain(value: bytes) -> str:
     try:
         return value.decode().strip("\0 ")
     except UnicodeDecodeError:

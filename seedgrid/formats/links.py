@@ -22,7 +22,7 @@ MAX_CHARACTERS: Final = 64_000
 
 
 def link_query(recipe: Recipe) -> str:
-    """Return a link's query: what the page can fill in, LoRAs in the prompt, no digests."""
+    """Return a link's query: the settings of `IN_LINKS`, LoRAs as tags in the prompt."""
     request = ask_again(recipe)
     values = {setting.name: setting.text(request) for setting in IN_LINKS}
     values["prompt"] = write_tags(request.prompt, recipe.loras)
@@ -30,10 +30,10 @@ def link_query(recipe: Recipe) -> str:
 
 
 def read_link(query: str) -> Request | None:
-    """Read the text after a link's question mark; None without our settings.
+    """Read the text after a link's question mark; None if it has no SeedGrid setting.
 
-    Unknown names are ignored (hosts add their own). Raise by field for a wrong value, a repeated
-    name, or a link that is too long.
+    Unknown names are ignored (hosts add their own). Raise InputError, which names the field, for a
+    wrong value, a repeated name, or a link that is too long.
     """
     if len(query) > MAX_CHARACTERS:
         raise InputError("link_invalid", field="prompt", value="link", reason="it is too long")

@@ -52,7 +52,7 @@ _SIGNING_SETTINGS: Final = {"builder": {"thumbnail": {"enabled": False}}}
 class WorkPicture(Value):
     """A picture of a work, without pixels."""
 
-    recipe_id: str  # for other programs
+    recipe_id: str  # The id of `recipe`, for other programs
     recipe: Recipe
     lineage: Lineage
     passport: Digest
@@ -88,7 +88,7 @@ def parameters_text(recipe: Recipe) -> str:
 
 
 def mark_text(*, has_start: bool) -> str:
-    """Return the XMP packet that marks a picture as generated, perhaps from a photograph."""
+    """Return the XMP packet that marks a picture as generated; with a start, as a composite."""
     return _MARK.format(kind=source_type(has_start=has_start))
 
 
@@ -133,7 +133,7 @@ def check_signing() -> None:
 
 
 def work_picture(entry: Entry) -> dict[str, Any]:
-    """Return a picture as `recipes.json` and `read_work` have it: a `WorkPicture`."""
+    """Return the JSON data of a `WorkPicture`, as `recipes.json` holds them."""
     return {
         "recipe_id": entry.recipe.id,
         "recipe": entry.recipe.model_dump(mode="json"),
@@ -144,12 +144,12 @@ def work_picture(entry: Entry) -> dict[str, Any]:
 
 
 def write_work(entries: Iterable[Entry]) -> str:
-    """Return the text of a work, which `read_work` reads."""
+    """Return the recipes of a work's pictures as JSON, which `read_work` reads."""
     return json_text([work_picture(entry) for entry in entries])
 
 
 def read_work(text: str) -> tuple[WorkPicture, ...]:
-    """Read one work's pictures, by round and cell; raise `picture_record` for any other text."""
+    """Read one work's pictures, sorted by time, round, cell; raise `picture_record` otherwise."""
     try:
         pictures = _WORK.validate_json(text)
     except ValidationError as error:
@@ -158,12 +158,12 @@ def read_work(text: str) -> tuple[WorkPicture, ...]:
         raise PictureError("picture_record", reason="it holds a picture twice")
     if len({each.lineage.work_id for each in pictures}) > 1:
         raise PictureError("picture_record", reason="its pictures are of several works")
-    place = attrgetter("lineage.created_at", "lineage.round_id", "lineage.cell")
-    return tuple(sorted(pictures, key=place))
+    order = attrgetter("lineage.created_at", "lineage.round_id", "lineage.cell")
+    return tuple(sorted(pictures, key=order))
 
 
 def _noise_settings(recipe: Recipe) -> dict[str, object]:
-    """Return the noise mix: one seed in AUTOMATIC1111's terms, several in our own."""
+    """Return the noise mix: one share by AUTOMATIC1111's keys, several by SeedGrid's own key."""
     shares = recipe.noise_mix
     if len(shares) == 1:
         return {"Variation seed": shares[0].seed, "Variation seed strength": shares[0].weight}

@@ -99,7 +99,7 @@ def read_size(source: Source) -> tuple[int, int]:
 
 
 def read_texts(source: Source) -> dict[str, str | None]:
-    """Read a PNG's texts by key, None for one too long (`texts`); raise if the file is bad."""
+    """Read a PNG's texts by key, as `png_chunks.texts` does; raise if the file is bad."""
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
     return png_chunks.texts(chunks)
@@ -136,7 +136,7 @@ def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
 
 
 def read_bytes(source: Source) -> bytes:
-    """Return up to 64 MB; raise `picture_missing`, `picture_unreadable` or `picture_large`."""
+    """Read at most 64 MB and one byte; raise `picture_missing` or `picture_unreadable`."""
     if isinstance(source, bytes):
         return source
     try:

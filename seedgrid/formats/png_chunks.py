@@ -59,7 +59,7 @@ def split(png: bytes) -> tuple[Chunk, ...]:
 
 
 def header(chunks: Iterable[Chunk]) -> Header:
-    """Read the size."""
+    """Read and check the chunk IHDR; raise `picture_damaged` or `picture_large`."""
     data = next(iter(chunks)).data
     if len(data) != 13:
         raise PictureError("picture_damaged", reason="its header has the wrong length")
@@ -75,16 +75,16 @@ def header(chunks: Iterable[Chunk]) -> Header:
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
-    """Read 256 KB of texts by key, the first of each, None beyond; raise `picture_damaged`."""
+    """Read texts by key, the first of each, None beyond 256 KB in all; raise `picture_damaged`."""
     by_key: dict[str, str | None] = {}
-    left = MAX_METADATA_BYTES
+    room = MAX_METADATA_BYTES
     for chunk in chunks:
         key = key_of(chunk).decode("latin-1")
         if not key or key in by_key:
             continue
-        value = _text(chunk, left)
+        value = _text(chunk, room)
         by_key[key] = None if value is None else _decoded(chunk.kind, value)
-        left -= len(value or b"")
+        room -= len(value or b"")
     return by_key
 
 
@@ -108,7 +108,7 @@ def plain_text(key: str, value: str) -> Chunk:
 
 
 def with_texts(chunks: Iterable[Chunk], texts: Sequence[Chunk]) -> bytes:
-    """Write a PNG file with these texts right after its header; other chunks stay as they are."""
+    """Write a PNG file with these texts right after its header, replacing those of their keys."""
     keys = {key_of(chunk) for chunk in texts}
     first, *rest = chunks
     kept = [chunk for chunk in rest if key_of(chunk) not in keys]
@@ -137,7 +137,7 @@ def _check_order(chunks: list[Chunk]) -> None:
     kinds = [chunk.kind for chunk in chunks]
     if kinds[0] != b"IHDR" or kinds.count(b"IHDR") != 1 or b"IDAT" not in kinds:
         raise PictureError("picture_damaged", reason="its chunks are not those of a picture")
-    # A capital marks a critical chunk, which some readers would skip.
+    # A capital marks a chunk as critical; some readers would skip an unknown one.
     if strange := {kind for kind in kinds if kind[:1].isupper()} - _CRITICAL_KINDS:
         name = min(strange).decode("ascii")
         raise PictureError("picture_damaged", reason=f"its chunk {name} is none of a PNG picture")

@@ -1,6 +1,6 @@
-"""The library: every picture made, its place in the tree of choices, and how nothing is lost.
+"""The library: stores pictures with their lineage, so that no crash loses any.
 
-The PNG files hold everything but the artist's marks; the SQLite database is an index of them.
+The PNG files hold all but the artist's marks and the origins; the SQLite database indexes them.
 """
 
 from seedgrid.library.library import Library

@@ -68,7 +68,7 @@ _SCHEMA: Final = (
     "CREATE INDEX pictures_favourite ON pictures (number) WHERE favourite = 1",
     "CREATE INDEX pictures_trashed ON pictures (number) WHERE trashed = 1",
     "CREATE INDEX pictures_tags ON pictures (tags, number) WHERE tags != '[]'",
-    # Pieces of three letters find parts of words, in any script.
+    # Trigrams find parts of words, in any script.
     """
     CREATE VIRTUAL TABLE words
     USING fts5 (prompt, content = 'pictures', content_rowid = 'number', tokenize = 'trigram')
@@ -99,10 +99,10 @@ _log = logging.getLogger(__name__)
 
 
 class Database:
-    """One SQLite file, shared by threads and processes, made by the first write.
+    """One SQLite file, shared by threads and processes, created by the first write.
 
-    Until then it reads as empty; beside picture files a missing or empty one is damaged instead
-    (`library_damaged`). A transaction waits `timeout_s` for others.
+    Before that write, it reads as empty; but if the library has picture files, a missing or empty
+    database raises `library_damaged`. A transaction waits `timeout_s` for others.
     """
 
     def __init__(self, path: Path, *, timeout_s: float) -> None:
@@ -113,21 +113,21 @@ class Database:
     @contextlib.contextmanager
     def reads(self) -> Iterator[sqlite3.Connection]:
         """Open a read transaction, with a consistent view of the library."""
-        with self._refusals(), contextlib.closing(self._begun("BEGIN")) as connection:
+        with self._refusals(), contextlib.closing(self._begin("BEGIN")) as connection:
             yield connection
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def writes(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction, on the disk at its end; any exception rolls it back."""
-        with self._refusals(), contextlib.closing(self._begun("BEGIN IMMEDIATE")) as connection:
+        """Open a write transaction; its end commits it to the disk, any exception rolls it back."""
+        with self._refusals(), contextlib.closing(self._begin("BEGIN IMMEDIATE")) as connection:
             yield connection
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def made_anew(self) -> Iterator[sqlite3.Connection]:
-        """Create a database and fill it in one transaction; its path must be free."""
-        with self._refusals(), contextlib.closing(self._connected()) as connection:
+        """Create a database and fill it in one transaction; no file may be at its path."""
+        with self._refusals(), contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             _create(connection)
             yield connection
@@ -139,7 +139,7 @@ class Database:
             if time.time() - self.backup.stat().st_mtime < _BACKUP_EVERY_S:
                 return
         try:
-            if self._is_there():
+            if self._exists():
                 self._back_up()
         except LibraryError as error:
             _log.warning("the library's database was not backed up: %s", error)
@@ -151,7 +151,7 @@ class Database:
         with self._refusals(), refusals(part):
             try:
                 with (
-                    contextlib.closing(self._connected()) as source,
+                    contextlib.closing(self._connect()) as source,
                     contextlib.closing(sqlite3.connect(part)) as target,
                 ):
                     if problem := problems(source):
@@ -162,21 +162,22 @@ class Database:
             finally:
                 part.unlink(missing_ok=True)
 
-    def _begun(self, begin: str) -> sqlite3.Connection:
+    def _begin(self, begin: str) -> sqlite3.Connection:
+        """Return a connection in a transaction; create the database if `begin` is for writing."""
         only_reads = begin == "BEGIN"
-        if not self._is_there():
-            self._check_is_new()
+        if not self._exists():
+            self._check_no_pictures()
             if only_reads:
                 return _empty()
             make_folder(self.path.parent)
         with contextlib.ExitStack() as stack:
-            connection = stack.enter_context(contextlib.closing(self._connected()))
+            connection = stack.enter_context(contextlib.closing(self._connect()))
             connection.execute(begin)
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version > VERSION:
                 raise LibraryError("library_newer", value=str(self.path))
             if version == 0:
-                self._check_is_new()
+                self._check_no_pictures()
                 if only_reads:
                     return _empty()
                 _create(connection)
@@ -185,7 +186,7 @@ class Database:
             stack.pop_all()
         return connection
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         with refusals(self.path):
             try:
                 self.path.stat()
@@ -193,14 +194,14 @@ class Database:
                 return False
         return True
 
-    def _check_is_new(self) -> None:
+    def _check_no_pictures(self) -> None:
         """Refuse a missing or empty database if there are picture files."""
         if next((self.path.parent / "objects").glob("??/*.png"), None) is not None:
             raise LibraryError("library_damaged", value=str(self.path))
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         # Python's own transactions would begin deferred: with two writers SQLite then answers
-        # "busy" at once, whatever the timeout. None leaves the transactions to us.
+        # "busy" at once, whatever the timeout. `isolation_level=None` turns them off.
         connection = sqlite3.connect(self.path, timeout=self._timeout_s, isolation_level=None)
         connection.row_factory = sqlite3.Row
         try:
@@ -278,7 +279,7 @@ def read_entry(row: sqlite3.Row, files: PictureFiles) -> Entry:
 
 
 def problems(connection: sqlite3.Connection) -> str:
-    """Return SQLite's report on a damaged database; empty if it is intact."""
+    """Return what SQLite's integrity check reports; empty if the database is intact."""
     lines = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
     return "" if lines == ["ok"] else "; ".join(map(str, lines))
 

@@ -35,7 +35,7 @@ from seedgrid.library.search import Searches
 from seedgrid.storage import starts
 from seedgrid.storage.files import check_room, make_folder
 
-_BESIDE_PIXELS: Final = 16 * 1024  # Bytes of recipe and row; packing never makes pixels larger
+_BESIDE_PIXELS: Final = 16 * 1024  # Bytes of recipe and row, beside those of the raw pixels
 
 _File = tuple[bytes, Entry]  # a PNG file and its entry
 
@@ -44,7 +44,7 @@ class LibraryQuota(Protocol):
     """Limits a library and counts its bytes."""
 
     def may_grow(self) -> None:
-        """Called before its folder is made and before new pictures; it may raise."""
+        """Called before the folder is created or pictures are added; raises to refuse this."""
 
     def added(self, picture_ids: Sequence[str], num_bytes: int) -> None:
         """Called with new pictures and the number of new bytes."""
@@ -54,11 +54,11 @@ class LibraryQuota(Protocol):
 
 
 class Library(Searches):
-    """All pictures with their lineage, marks and files; the folder is made with the first one.
+    """All pictures with their lineage, marks and files; the folder is created with the first one.
 
     A change of marks applies to all given pictures or to none. `busy_timeout_s` is the wait for
     another process that is writing; `quota` sets limits and counts bytes. Raise LibraryError if
-    the folder or its database refuses; at any error nothing has changed.
+    the folder or its database cannot be used; after any error nothing has changed.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Library(Searches):
         return f"Library({str(self.folder)!r})"
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
-        """Check before painting that pictures of these recipes find room; raise `disk_low`."""
+        """Create the folder and check that pictures of these recipes fit; raise `disk_low`."""
         self._ask_to_grow()
         make_folder(self.folder)
         sizes = [3 * recipe.width * recipe.height + _BESIDE_PIXELS for recipe in recipes]
@@ -100,7 +100,7 @@ class Library(Searches):
         return self._insert_all([self._with_entry(*pair, "painted here") for pair in pairs])
 
     def add_png(self, data: bytes) -> Entry:
-        """Add a SeedGrid PNG file once, unchanged, as "taken in": nothing proves its recipe.
+        """Add a SeedGrid PNG file once, unchanged, as "taken in": its recipe may be false.
 
         Raise PictureError: it has no recipe, is damaged, or its pixels do not have its digest;
         `picture_twice`: another file has its id; LibraryError: full, read-only or locked.
@@ -133,7 +133,7 @@ class Library(Searches):
         return sha256
 
     def mark_verified(self, picture_id: str) -> Entry:
-        """Note that a picture was verified here, bit for bit."""
+        """Set the origin to "verified here"; a picture "painted here" stays so."""
 
         def verified(entry: Entry) -> Entry:
             return entry if entry.checked else replace(entry, origin="verified here")
@@ -156,7 +156,7 @@ class Library(Searches):
     def tag(
         self, picture_ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> tuple[Entry, ...]:
-        """Add and remove tags of pictures; refused as by `core.picture.changed_tags`."""
+        """Add and remove tags of pictures; raises as `core.picture.changed_tags`."""
         return self._change(
             picture_ids,
             lambda entry: replace(entry, tags=changed_tags(entry.tags, add=add, remove=remove)),
@@ -171,7 +171,7 @@ class Library(Searches):
         return self._change(picture_ids, lambda entry: replace(entry, trashed=False))
 
     def empty_trash(self) -> int:
-        """Delete the pictures in the trash, files and rows; return how many. Others stay there."""
+        """Delete the pictures in the trash, files and rows; return how many."""
         with self._database.writes() as connection:
             statement = "SELECT picture_id, file_sha256 FROM pictures WHERE trashed = 1"
             rows = connection.execute(statement).fetchall()
@@ -214,7 +214,7 @@ class Library(Searches):
         return data, self._files.new_entry(file_sha256, picture, origin)
 
     def _insert_all(self, files: Sequence[_File]) -> tuple[Entry, ...]:
-        """Add PNG files, all rows or none; files are on the disk before rows."""
+        """Add PNG files, all rows or none; files are on the disk before rows are committed."""
         if not self.folder.exists():
             self._ask_to_grow()
         added: list[Entry] = []
@@ -233,7 +233,7 @@ class Library(Searches):
         return tuple(added)
 
     def _existing(self, connection: sqlite3.Connection, entry: Entry) -> Entry | None:
-        """Return the picture that has an entry's id already; it must have the same file."""
+        """Return the picture that has an entry's id; raise `picture_twice` if its file differs."""
         try:
             existing = self._one(connection, entry.id)
         except InputError:

@@ -35,7 +35,7 @@ class PictureFiles:
         path = self.path(file_sha256)
         make_folder(self._unfinished)
         make_folder(path.parent)
-        # An existing file may be incomplete: its name proves nothing.
+        # `read` checks the digest, as an existing file may be incomplete.
         if self.read(file_sha256) is None:
             write_atomically(path, data, temporary_folder=self._unfinished)
         else:
@@ -55,7 +55,7 @@ class PictureFiles:
         )
 
     def read(self, file_sha256: str) -> bytes | None:
-        """Return the file's bytes, or None when it is missing or not what its name says."""
+        """Return the file's bytes, or None when it is missing or has another digest."""
         try:
             data = self.path(file_sha256).read_bytes()
         except OSError:
@@ -71,14 +71,14 @@ class PictureFiles:
                 sync_folder(path.parent)
 
     def names(self) -> Iterator[str]:
-        """Go through the SHA-256 of all files, by name only, in no order."""
+        """Yield the SHA-256 of each file, as its name has it, unread; in no order."""
         with refusals(self._objects):
             for path in self._objects.glob("??/*.png"):
                 if re.fullmatch(r"[0-9a-f]{64}", path.stem) and path == self.path(path.stem):
                     yield path.stem
 
     def set_aside(self, path: Path) -> None:
-        """Move a damaged file into `damaged/`; nothing is thrown away."""
+        """Move a damaged file into `damaged/`; it is not deleted."""
         if not path.exists():
             return
         aside = self._folder / "damaged"

@@ -1,6 +1,7 @@
 """Checks a library's files and database, and rebuilds the database from the files.
 
-Only the artist's marks are not in the files: they come from the database, else from its backup.
+The artist's marks are not in the files: they come from the database, else from its backup. Neither
+are the origins: after rebuilding they are "not checked".
 """
 
 import json
@@ -51,9 +52,9 @@ class Report:
 
 
 def make_usable(files: PictureFiles, database: Database) -> tuple[Notice, ...]:
-    """Make a library usable; return a notice if a damaged database was rebuilt.
+    """Rebuild a damaged database, with a notice; delete old temporary files; back the database up.
 
-    Raise LibraryError if a later release wrote it, or the folder refuses.
+    Raise LibraryError if a later release wrote it, or its files cannot be read or written.
     """
     files.sweep()
     notices: tuple[Notice, ...] = ()
@@ -61,7 +62,7 @@ def make_usable(files: PictureFiles, database: Database) -> tuple[Notice, ...]:
         lock = FileLock(database.path.with_name("library.lock"), timeout=_REBUILD_TIMEOUT_S)
         try:
             with refusals(database.path), lock:
-                if not _is_usable(database):  # Another process may have been faster.
+                if not _is_usable(database):  # Another process may have rebuilt it.
                     notices = (Notice("library_rebuilt", value=rebuild(files, database)),)
                     _log.warning("%s", notices[0])
         except Timeout as error:

@@ -1,8 +1,8 @@
 """Searches in a library: by id, words, tag, round and work.
 
 `get`, `find`, `round` and `work` include trashed and lost pictures, so that trees stay whole;
-`search` and `works` leave out the trash. Pages continue after a row's number, so that late ones are
-as fast as the first.
+`search` and `works` leave out the trash. A page continues after a row's number, so that late
+pages are as fast as the first.
 """
 
 import json
@@ -17,12 +17,12 @@ from seedgrid.core.picture import OURS, Collection, Entry
 from seedgrid.library.database import ENTRIES, Database, read_entry
 from seedgrid.library.picture_files import PictureFiles
 
-Sort = Literal["newest", "oldest", "favourites", "words"]  # Equal ones by the newest
+Sort = Literal["newest", "oldest", "favourites", "words"]  # Ties: the newest first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page of pictures; `times` has the number of equal pictures that one stands for, by id."""
+    """A page of pictures; `times` has, by id, the number of equal pictures each stands for."""
 
     entries: tuple[Entry, ...]
     after: int | None = None  # where the next page begins; None at the end
@@ -53,9 +53,9 @@ class Search(TypedDict, total=False):
     model: str | None  # its id
     seed: int | None
     favourite: bool | None  # only favourites, or only the others
-    since: str | None  # the earliest time, ISO 8601, or the beginning of one: `"2026-11"`
+    since: str | None  # made at this time (ISO 8601) or later; also a prefix: `"2026-11"`
     until: str | None  # made before this time
-    trashed: bool  # look in the trash instead
+    trashed: bool  # whether to search only the trash, or only outside it
     tag: str | None
 
 
@@ -89,7 +89,7 @@ _TREES: Final = """
         group_concat(likeness) AS likeness
     FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
 """  # Works outside the trash; the index orders their pictures by `likeness`
-_PIECE: Final = 3  # the index has pieces of three letters; shorter words are searched row by row
+_TRIGRAM: Final = 3  # letters of a trigram in the index; shorter words are searched row by row
 
 
 class Searches:
@@ -105,9 +105,9 @@ class Searches:
             return self._one(connection, picture_id)
 
     def find(self, text: str) -> Entry:
-        """Return the picture of an id or a recipe's id, or of its first digits, at least 4.
+        """Return the picture with this id or recipe id; its first digits, at least 4, suffice.
 
-        Of several pictures of one recipe it is the newest. Raise `picture_unknown` or
+        If a recipe has several pictures, the newest is returned. Raise `picture_unknown` or
         `picture_ambiguous`.
         """
         digits = text.strip().lower()
@@ -165,7 +165,7 @@ class Searches:
     def works(
         self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
     ) -> WorkPage:
-        """Return the works by newest picture, equal ones as one; `after` is `WorkPage.after`."""
+        """Return a page of works, equal ones as one; `after` is that of the page before."""
         order, beyond = _ORDERS[sort]
         statement = f"""
             WITH trees AS ({_TREES.format(condition="")}),
@@ -197,7 +197,7 @@ class Searches:
         return WorkPage(works=works, after=numbers[-1] if len(rows) == limit else None)
 
     def alike(self, work_id: str) -> tuple[str, ...]:
-        """Return the ids of the works equal to this one, itself first."""
+        """Return the ids of this work and of all works equal to it, this one first."""
         near = """
             AND work_id IN (SELECT work_id FROM pictures WHERE trashed = 0 AND recipe_id = (
                 SELECT recipe_id FROM pictures WHERE work_id = :work AND trashed = 0))
@@ -265,7 +265,7 @@ class Searches:
         return Page(entries=entries, after=last, times=times)
 
     def equals(self, picture_id: str) -> tuple[Entry, ...]:
-        """Return a picture and all equal to it; trashed ones only if it is trashed."""
+        """Return a picture and all pictures equal to it, all in the trash or all outside."""
         same = _SAME.format(row="pictures")
         condition = f"EXISTS (SELECT 1 FROM pictures other WHERE other.picture_id = :id AND {same})"
         entries = self._where(condition, {"id": picture_id})
@@ -309,15 +309,15 @@ class Searches:
 def _words(text: str) -> dict[str, str]:
     """Sort words into those that the index finds and those that are too short for it."""
     words = tuple(dict.fromkeys(text.split()))
-    pieces = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= _PIECE]
-    short = [word for word in words if len(word) < _PIECE]
+    pieces = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= _TRIGRAM]
+    short = [word for word in words if len(word) < _TRIGRAM]
     return {"pieces": " ".join(pieces), "short": json.dumps(short) if short else ""}
 
 
 def _times(
     connection: sqlite3.Connection, entries: Sequence[Entry], same: str, values: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Return the number of equal pictures, itself included, by id."""
+    """Return, by id, how many pictures equal each entry, with itself."""
     statement = f"""
         SELECT one.picture_id, count(*) AS times
         FROM pictures one JOIN pictures other ON {same.format(row="one")}

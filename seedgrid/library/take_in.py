@@ -125,14 +125,14 @@ def _add_picture(library: Library, name: str, data: bytes, record: png.PngRecord
         return Taken(name=name, entry=existing)
     if hashlib.sha256(data).hexdigest() == existing.file_sha256:
         return Taken(name=name, entry=library.add_png(data))
-    # Another picture with a known id: it is added under an id derived from its bytes.
+    # Another picture that has the same id: its new id is derived from its bytes.
     twin_id = hashlib.sha256(data).hexdigest()[:32]
     lineage = record.lineage.model_copy(update={"picture_id": twin_id})
     return Taken(name=name, entry=library.add_png(png.rewrite(data, lineage=lineage)), is_new=True)
 
 
 def _with_loras(imported: Imported) -> Imported:
-    """Add the LoRAs that are installed under the names in another tool's prompt."""
+    """Add the installed LoRAs whose names are in another tool's prompt."""
     installed = []
     for name, scale in imported.lora_tags:
         with suppress(InputError):
@@ -151,7 +151,7 @@ def _with_loras(imported: Imported) -> Imported:
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
         with zipfile.ZipFile(path) as bundle:
-            # `is_dir` needs a name.
+            # `is_dir` fails for an empty name.
             members = [each for each in bundle.infolist() if each.filename and not each.is_dir()]
             if len(members) > MAX_MEMBERS:
                 raise InputError("bundle_large", field="picture", value=path.name)

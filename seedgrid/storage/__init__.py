@@ -1,1 +1,1 @@
-"""Files that are there whole or not at all, and the cache folder."""
+"""Atomic writes, the cache folder, starts and masks, and safe decoding of pictures."""

@@ -1,6 +1,6 @@
 """A cache of small JSON files: digests, probe results, paths of models, facts on LoRAs.
 
-A missing or damaged file counts as empty; one that cannot be written is no error.
+A missing or damaged file counts as empty; a failure to write is ignored.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from seedgrid.storage.files import make_folder, write_atomically
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-MAX_VALUES: Final = 500  # Of one file: each lookup reads all of it, and visitors add entries
+MAX_VALUES: Final = 500  # In one file: each lookup reads all of it, and visitors add values
 
 _DIGESTS: Final = "digests"
 _SMALL_BYTES: Final = 1 << 20
 
 
 def cache_folder() -> Path:
-    """Return the folder for such files: `SEEDGRID_CACHE`, or the system's place for caches."""
+    """Return the folder of the cache: `SEEDGRID_CACHE`, or the system's folder for caches."""
     return Path(os.environ.get("SEEDGRID_CACHE") or platformdirs.user_cache_dir("seedgrid", False))
 
 
@@ -58,7 +58,7 @@ def remember(name: str, data: dict[str, Any]) -> None:
 def remember_one(name: str, key: str, value: object) -> None:
     """Store a plain value under a name and a key; beyond `MAX_VALUES` the oldest are dropped."""
     values = recall(name)
-    values.pop(key, None)  # Inserted again, it is the newest.
+    values.pop(key, None)  # Removed first, so that it is inserted at the end.
     remember(name, dict([*values.items(), (key, value)][-MAX_VALUES:]))
 
 
@@ -68,7 +68,7 @@ def recall_value(name: str, key: str, kind: type[ModelT]) -> ModelT | None:
 
 
 def recall_values(name: str, kind: type[ModelT]) -> list[ModelT]:
-    """Return all such values under a name, without those of other releases."""
+    """Return all values under a name, without those that do not validate."""
     values = (_read(data, kind) for data in recall(name).values())
     return [value for value in values if value is not None]
 
@@ -95,7 +95,7 @@ def known_digest(files: Mapping[str, Path]) -> str | None:
 
 
 def file_digest(path: Path) -> str:
-    """Return a file's SHA-256, 64 hexadecimal digits. A large file is read once."""
+    """Return a file's SHA-256, 64 hexadecimal digits; that of a large file is cached."""
     is_small, state = _is_small(path), _state(path)
     if not is_small and (known := recall(_DIGESTS).get(state)):
         return str(known)
@@ -122,7 +122,7 @@ def _is_small(path: Path) -> bool:
 
 
 def _state(path: Path) -> str:
-    """Identify a file's content: a program can reset the modification time, not the change time."""
+    """Return a text that changes with a file's content: programs can reset mtime, but not ctime."""
     status = path.stat()
     times = f"{status.st_mtime_ns}|{status.st_ctime_ns}"
     return f"{status.st_dev}|{status.st_ino}|{status.st_size}|{times}"

@@ -1,7 +1,7 @@
 """Writes a file so that it exists whole or not at all, also after a crash or a power cut.
 
-The order lost nothing in the crash tests (docs/log.md): temporary file, fsync, rename, fsync of the
-folder. Errors of the operating system become one `LibraryError`.
+No data were lost in the crash tests (docs/log.md) with this order: temporary file, fsync, rename,
+fsync of the folder. Errors of the operating system become one `LibraryError`.
 """
 
 import contextlib
@@ -42,11 +42,11 @@ def write_atomically(
 def open_atomically(
     path: Path, *, temporary_folder: Path | None = None, mode: int = 0o666
 ) -> Iterator[BinaryIO]:
-    """Open a file to write piece by piece; it gets its name when the block ends, or never.
+    """Open a temporary file to write to; it is renamed to `path` if the block succeeds.
 
-    The unfinished file is in `temporary_folder`, on the same file system, by default that of
-    `path`; a killed process leaves at most one there. `mode` is limited by the process's mask.
-    Raises `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
+    The temporary file is in `temporary_folder`, on the same file system, by default that of
+    `path`; a killed process leaves at most one behind. `mode` is limited by the process's mask.
+    Raises `disk_full`, `folder_read_only` or `folder_refuses`; the temporary file is deleted.
     """
     temporary = (temporary_folder or path.parent) / f".seedgrid-{secrets.token_hex(8)}.part"
     with refusals(path):
@@ -99,7 +99,7 @@ def nearest_folder(path: Path) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the folder's list of names on the disk; Windows does that by itself."""
+    """Flush the list of a folder's files to the disk (fsync); Windows does that by itself."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -127,7 +127,7 @@ def delete_aside(folder: Path) -> None:
     aside = folder.with_name(f"gone-{secrets.token_hex(16)}")
     try:
         folder.rename(aside)
-    except OSError:  # It does not exist, or Windows has a file in it open.
+    except OSError:  # The folder does not exist, or on Windows a file in it is open.
         shutil.rmtree(folder, ignore_errors=True)
         return
     deleting = partial(shutil.rmtree, aside, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""Starts and masks: what image-to-image begins from, and what it may change.
+"""Starts, the pictures that image-to-image begins from, and masks, the regions that may change.
 
 They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
-folder `starts`. White of a mask may change; every pixel outside is the parent's. Near the edge
-inside, both are mixed in integers, so that every machine gets the same result.
+folder `starts`. A mask's white pixels may change, all others stay the parent's. Inside the region,
+near its edge, both pictures are blended in integers: every machine gets the same result.
 """
 
 import io
@@ -21,7 +21,7 @@ from seedgrid.storage.unpacking import on_white, unpacked, upright
 
 Inside = NDArray[np.bool_]  # Shape (height, width): whether a pixel belongs to the region
 
-MAX_SIDE_PX: Final = 2048  # Larger pictures are reduced: none is painted larger
+MAX_SIDE_PX: Final = 2048  # Larger starts are reduced: no recipe has a longer side
 WHITE: Final = 128  # From this grey on, a mask lets a pixel change
 
 _MAX_PIXELS: Final = 100_000_000
@@ -44,7 +44,7 @@ def forget(folder: Path) -> None:
 
 
 def place_of(sha256: str) -> Path | None:
-    """Return the path of a start; None if no known folder has it."""
+    """Return the path of a start; None if no folder in `places` has it."""
     if not _DIGEST.fullmatch(sha256):
         return None
     files = (folder / f"{sha256}.png" for folder in reversed(places))
@@ -70,7 +70,7 @@ def read_start(sha256: str) -> tuple[bytes, Pixels]:
 
 
 def write(folder: Path, start: Pixels) -> str:
-    """Store a picture as a start; when this returns it is on the disk."""
+    """Store a start on the disk, in a folder that is added to `places`; return its digest."""
     from PIL import Image
 
     sha256, target = pixels_sha256(start), io.BytesIO()
@@ -102,7 +102,7 @@ def read_picture(data: bytes) -> Pixels:
 
 
 def check_there(digests: Sequence[str]) -> None:
-    """Raise `start_missing` if a start is not here, before anything is computed."""
+    """Raise `start_missing` if the file of a start or mask is missing; skip empty digests."""
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])
@@ -132,10 +132,10 @@ def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
 
 
 def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
-    """Return a picture as painted in the region, mixed in its outer `feather` pixels."""
+    """Return `parent` with `painted` in the region, blended in its outer `feather` pixels."""
     whole = feather + 1
-    own = _depths(region, whole)[..., None]  # (height, width, 1), 0 … whole
-    mixed = parent.astype(np.int32) * (whole - own) + painted.astype(np.int32) * own
+    weights = _depths(region, whole)[..., None]  # Of `painted`: (height, width, 1), 0 … whole
+    mixed = parent.astype(np.int32) * (whole - weights) + painted.astype(np.int32) * weights
     result: Pixels = ((mixed + whole // 2) // whole).astype(np.uint8)
     return result
 
@@ -143,18 +143,18 @@ def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> P
 def _depths(region: Inside, most: int) -> NDArray[np.int32]:
     """Return each pixel's distance from the region's edge, 0 outside, at most `most`."""
     depths = region.astype(np.int32)
-    left = region
+    inner = region
     for _ in range(most - 1):
-        left = _eroded(_eroded(left).T).T
-        if not left.any():
+        inner = _eroded(_eroded(inner).T).T
+        if not inner.any():
             break
-        depths += left
+        depths += inner
     return depths
 
 
 def _eroded(region: Inside) -> Inside:
     """Remove one row at each upper and lower edge."""
-    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")  # The picture's own edge is no edge.
+    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")  # The picture's border is no edge.
     return rows[:-2] & rows[1:-1] & rows[2:]
 
 

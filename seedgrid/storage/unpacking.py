@@ -1,9 +1,9 @@
 """Decodes untrusted pictures, with a limit of memory.
 
-A file of some kilobytes can hold a picture of hundreds of megabytes. The header tells the memory:
-pictures above the limit are refused, large ones decoded one at a time. Texts, EXIF, XMP and
-profiles are removed before Pillow, which would unpack any size, reads a PNG, JPEG or WebP; only the
-EXIF orientation is read here.
+A file of some kilobytes can hold a picture of hundreds of megabytes. The header is used to estimate
+the memory: above a limit a picture is refused, large pictures are decoded one at a time.
+Texts, EXIF, XMP and profiles are removed before Pillow, which would unpack any size, reads a PNG,
+JPEG or WebP; only the EXIF orientation is read here.
 
 Source: PNG 3, 5.3; JPEG, ITU-T T.81, B.1; WebP, RFC 9649, 2.3; Exif 2.32, 4.6.2
 """
@@ -35,9 +35,9 @@ _JPEG: Final = b"\xff\xd8\xff"
 _EXIF_MARK: Final = b"Exif\0\0"
 _PNG_PIXELS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
 _WEBP_PIXELS: Final = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF"})
-_WEBP_FLAGS: Final = 0b0001_0010  # The flags of VP8X that are kept: transparency and animation
+_WEBP_FLAGS: Final = 0b0001_0010  # Flags of VP8X that stay set: transparency, animation
 _JPEG_METADATA: Final = {*range(0xE1, 0xEE), 0xEF, 0xFE}
-"""Comments, and application data except JFIF's and Adobe's, which say what the numbers mean."""
+"""Comments, and application data except JFIF's and Adobe's, which declare the colour space."""
 _MAX_PARTS: Final = 10_000
 _MAX_FIELDS: Final = 1000
 _BYTE_ORDERS: Final = {b"II*\0": "<", b"MM\0*": ">"}
@@ -49,13 +49,14 @@ _TRANSPOSED: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}  # `Transpose` b
 _VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
 _BAND_ROWS: Final = 64
 _RGB_BYTES: Final = 4  # Bytes of a pixel in Pillow
-_WEBP_BYTES: Final = 16  # Of a pixel: two canvases of the decoder, their result, the picture
+_WEBP_BYTES: Final = 16  # Per pixel: two canvases of the decoder, its result, the picture
 _SCANNED_BYTES: Final = 6  # Bytes of a pixel of a progressive JPEG: two for each of three channels
-_FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES  # Less is neither refused nor delayed
+# The limit and the lock apply only to pictures that take more
+_SMALL_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES
 _SCAN: Final = b"\xff\xda"
 _MAX_SCANS: Final = 100  # Of a JPEG; programs write ten, and each is a pass over the picture
 
-_heavy = threading.Lock()  # Held while a larger picture is decoded: one at a time
+_large_picture_lock = threading.Lock()  # Held while a picture above `_SMALL_BYTES` is decoded
 
 
 @contextmanager
@@ -73,34 +74,34 @@ def unpacked(
     if data.startswith(_JPEG) and data.count(_SCAN) > _MAX_SCANS:
         raise UnidentifiedImageError(f"it has more than {_MAX_SCANS} scans")
     with Image.open(io.BytesIO(_without_metadata(data)), formats=formats) as image:
-        whole = image.size
+        full_size = image.size
         if wanted_px is not None:
             image.draft(None, (wanted_px, wanted_px))
-        most = megabytes(_VARIABLE) or math.inf
-        weight = _weight(image, whole, data)
-        if weight > max(most, _FREE_BYTES):
-            value = f"{whole[0]}x{whole[1]}, {weight / 1e6:,.0f} MB"
-            raise PictureError("picture_large", value=value, limit=f"{most / 1e6:,.0f} MB")
-        with _heavy if weight > _FREE_BYTES else nullcontext():
+        limit = megabytes(_VARIABLE) or math.inf
+        num_bytes = _decoding_bytes(image, full_size, data)
+        if num_bytes > max(limit, _SMALL_BYTES):
+            value = f"{full_size[0]}x{full_size[1]}, {num_bytes / 1e6:,.0f} MB"
+            raise PictureError("picture_large", value=value, limit=f"{limit / 1e6:,.0f} MB")
+        with _large_picture_lock if num_bytes > _SMALL_BYTES else nullcontext():
             yield image
 
 
-def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
+def _decoding_bytes(image: Image.Image, full_size: tuple[int, int], data: bytes) -> int:
     """Return the bytes of memory that decoding and copying a picture take."""
     num_pixels = image.width * image.height
     if image.format == "WEBP":
         return num_pixels * _WEBP_BYTES
     stored = 1 if image.mode in ("1", "L", "P") else _RGB_BYTES
     copied = 0 if image.mode == "RGB" else _RGB_BYTES
-    weight = num_pixels * (stored + copied)
+    num_bytes = num_pixels * (stored + copied)
     if image.format != "PNG" and ("progressive" in image.info or data.count(_SCAN) > 1):
         # The scans stay in memory until the last one, whatever the reduction.
-        weight += whole[0] * whole[1] * _SCANNED_BYTES
-    return weight
+        num_bytes += full_size[0] * full_size[1] * _SCANNED_BYTES
+    return num_bytes
 
 
 def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
-    """Yield a picture in bands of rows, so that no second copy is in memory."""
+    """Yield bands of a picture's rows, with their first row, to convert without a second copy."""
     for top in range(0, image.height, _BAND_ROWS):
         yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
 
@@ -146,11 +147,11 @@ def exif_block(data: bytes) -> bytes | None:
 
 
 def exif_fields(block: bytes, wanted: Collection[int]) -> dict[int, bytes]:
-    """Return the values of an EXIF block and of the block inside it, by tag, the first of each.
+    """Return the values of an EXIF block and its sub-block, by tag; of repeated tags the first.
 
     Pillow reads EXIF without limits: fields that point at the same bytes make 300 copies of them
-    (600 MB from a 2 MB file). Raises ValueError or struct.error: it is damaged, or its values take
-    above 256 KB.
+    (600 MB from a 2 MB file). Raises ValueError or struct.error: the block is damaged, or its
+    values take above 256 KB.
     """
     order = _BYTE_ORDERS.get(block[:4])
     if order is None:
@@ -163,10 +164,10 @@ def exif_fields(block: bytes, wanted: Collection[int]) -> dict[int, bytes]:
     return fields
 
 
-def _fields(block: bytes, order: str, place: int, wanted: Collection[int]) -> dict[int, bytes]:
-    (count,) = struct.unpack_from(f"{order}H", block, place)
+def _fields(block: bytes, order: str, offset: int, wanted: Collection[int]) -> dict[int, bytes]:
+    (count,) = struct.unpack_from(f"{order}H", block, offset)
     fields: dict[int, bytes] = {}
-    for start in range(place + 2, place + 2 + 12 * min(count, _MAX_FIELDS), 12):
+    for start in range(offset + 2, offset + 2 + 12 * min(count, _MAX_FIELDS), 12):
         tag, kind, length, at = struct.unpack_from(f"{order}HHII", block, start)
         if tag not in wanted or tag in fields:
             continue
@@ -200,7 +201,7 @@ class _Part(NamedTuple):
 
 
 def _without_metadata(data: bytes) -> bytes:
-    """Return a file with its pixels and what they mean, and nothing else."""
+    """Return a file without the parts that decoding its pixels does not need."""
     whole, parts = memoryview(data), _parts(data)
     if data.startswith(_JPEG):
         pixels = [part for part in parts if part.kind[0] not in _JPEG_METADATA]
@@ -222,7 +223,7 @@ def _without_metadata(data: bytes) -> bytes:
 
 
 def _parts(data: bytes) -> Iterator[_Part]:
-    """Yield the parts of a file, at most 10,000."""
+    """Yield the chunks or segments of a file, at most 10,000."""
     if data.startswith(_JPEG):
         yield from _jpeg_parts(data)
         return
@@ -242,12 +243,12 @@ def _parts(data: bytes) -> Iterator[_Part]:
 
 
 def _jpeg_parts(data: bytes) -> Iterator[_Part]:
-    """Yield the parts before a JPEG's pixels, then the rest; not the rest of a damaged file."""
+    """Yield a JPEG's segments, from the first scan on as one; stop where the file is damaged."""
     yield _Part(b"\xd8", 0, 2, 2, 2)
     place = 2
     for _ in range(_MAX_PARTS):
         while data[place : place + 2] == b"\xff\xff":
-            place += 1  # Any marker may be preceded by such bytes.
+            place += 1  # Fill bytes may precede any marker.
         kind = data[place + 1 : place + 2]
         if data[place : place + 1] != b"\xff" or not kind or place + 4 > len(data):
             return

@@ -1,1 +1,1 @@
-"""Other tools' pictures as requests."""
+"""Turns the settings in other tools' pictures into requests."""

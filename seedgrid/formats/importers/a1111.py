@@ -22,7 +22,7 @@ _NEGATIVE: Final = "Negative prompt:"
 _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
 _LORA: Final = re.compile(r"<lora:([^:>]{1,200}+)(?::([^:>]{1,20}+))?+[^>]{0,200}+>", re.I)
 _WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]")
-_BEYOND: Final = re.compile(r"\bBREAK\b|\bAND\b|\[[^()\[\]:|]{0,200}+[:|]")
+_PROMPT_EDITING: Final = re.compile(r"\bBREAK\b|\bAND\b|\[[^()\[\]:|]{0,200}+[:|]")
 """Syntax that is no weight: BREAK, AND, and words that change between steps."""
 _CHANGING: Final = re.compile(r"\[([^\[\]:|]{1,5000}):([^\[\]:|]{1,5000}):(\d{0,3}\.?\d{1,6})\]")
 """A whole prompt that changes into another one after some steps."""
@@ -75,7 +75,7 @@ def read(texts: Mapping[str, str]) -> ForeignSettings | None:
     is_named = any(name.startswith(_SECOND_PASS) for name in settings)
     has_second_pass = is_named or settings.get("Size", "") != size
     words = () if tool == "SeedGrid" else (prompt, negative)  # Its recipe is read instead.
-    has_editing = any(map(_BEYOND.search, words))
+    has_editing = any(map(_PROMPT_EDITING.search, words))
     return ForeignSettings(
         tool=tool,
         prompt=prompt,
@@ -106,8 +106,8 @@ def _settings_line(lines: list[str]) -> int | None:
     """Find the last line with settings; extensions may add lines after it."""
     for number in reversed(range(len(lines))):
         settings = _settings(lines[number])
-        enough = 2 if lines[number].lstrip().startswith("Steps:") else _MIN_SETTINGS
-        if len(settings) >= enough and ("Steps" in settings or "Seed" in settings):
+        min_settings = 2 if lines[number].lstrip().startswith("Steps:") else _MIN_SETTINGS
+        if len(settings) >= min_settings and ("Steps" in settings or "Seed" in settings):
             return number
     return None
 
@@ -135,7 +135,7 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
 
 
 def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
-    """Return the prompt of the first steps, and a notice that suggests `hold` for the other."""
+    """Return the prompt of the first steps, and a notice that suggests `hold` for the second."""
     changing = _CHANGING.fullmatch(prompt)
     num_steps = int(steps) if re.fullmatch(r"\d{1,4}", steps, re.ASCII) else 0
     if changing is None or num_steps < MIN_STEPS:

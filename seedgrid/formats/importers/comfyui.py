@@ -1,7 +1,7 @@
 """Settings as ComfyUI writes them: `prompt`, the graph of nodes that made the picture.
 
-The settings are the inputs of the sampler behind the saved picture: each is a value, or the first
-value behind its link. Computed values (joined texts, sums) are not evaluated.
+The settings are the inputs of the sampler upstream of the saved picture. An input is a value or
+a link, which leads upstream to the first value. Computed values (joined texts, sums) are not read.
 
 Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nodes_custom_sampler.py
 """
@@ -15,7 +15,7 @@ from seedgrid.formats.importers.foreign import ForeignSettings, as_dict, as_text
 
 _MAX_NODES: Final = 1000  # nodes of a graph; published ones have some hundreds
 _MAX_KIND: Final = 200
-_NEAR: Final = 16  # how many nodes behind an input are searched for a value
+_NEAR: Final = 16  # how many nodes upstream of an input are searched for a value
 _WORDS: Final = (
     *("populated_text", "text", "text_g", "text_l", "clip_l", "t5xxl"),
     *("prompt", "string", "value"),
@@ -57,7 +57,7 @@ class _Reader:
         self._nodes = nodes
 
     def settings(self) -> ForeignSettings:
-        saved = self._behind(*self._ends())
+        saved = self._upstream(*self._output_nodes())
         samplers = [node for node in saved if _is_sampler(node)]
         if not samplers:
             raise PictureError("picture_foreign", reason="no sampler is behind the saved picture")
@@ -94,7 +94,7 @@ class _Reader:
             reasons=tuple(self._reasons(size, words)),
         )
 
-    def _ends(self) -> list[Node]:
+    def _output_nodes(self) -> list[Node]:
         """Return the nodes that save a picture, else those that only show one."""
         nodes = [(_kind(node).casefold().replace(" ", ""), node) for node in self._nodes.values()]
         saving = [node for kind, node in nodes if "save" in kind and "image" in kind]
@@ -102,10 +102,10 @@ class _Reader:
         return saving or showing or list(self._nodes.values())
 
     def _sampler(self, sampler: Node) -> str:
-        """Name the sampler; where it is a node of its own without a name, by its kind."""
-        behind = self._input(sampler, "sampler")[:1]
-        name = as_text(self._value([sampler, *behind], "sampler_name"))
-        return (name or "".join(map(_kind, behind))).removeprefix("Sampler")
+        """Return the sampler's name, or the kind of the node that is linked as the sampler."""
+        linked = self._input(sampler, "sampler")[:1]
+        name = as_text(self._value([sampler, *linked], "sampler_name"))
+        return (name or "".join(map(_kind, linked))).removeprefix("Sampler")
 
     def _reasons(self, size: Sequence[Node], words: str) -> Iterator[Notice]:
         if not words.strip():
@@ -119,7 +119,7 @@ class _Reader:
         ids = [str(value[0]) for value in values if isinstance(value, list) and len(value) == 2]
         return [self._nodes[name] for name in ids if name in self._nodes]
 
-    def _behind(self, *starts: Node, most: int = _MAX_NODES) -> list[Node]:
+    def _upstream(self, *starts: Node, most: int = _MAX_NODES) -> list[Node]:
         """Return these nodes and what they depend on, the nearest first, each once."""
         seen = {id(node): node for node in starts}
         waiting = list(seen.values())
@@ -132,18 +132,18 @@ class _Reader:
         return waiting
 
     def _input(self, node: Node, name: str) -> list[Node]:
-        """Return the nodes behind one input of a node, the nearest first."""
-        return self._behind(*self._linked(node["inputs"].get(name)))
+        """Return the nodes upstream of one input of a node, the nearest first."""
+        return self._upstream(*self._linked(node["inputs"].get(name)))
 
     def _words(self, node: Node, role: str) -> str:
-        """Return the words of a role: the node's own text, or that of the first encoder behind."""
+        """Return the prompt of an input such as `positive`: its text, or the nearest upstream."""
         value, passed = node["inputs"].get(role), set[int]()
-        while behind := self._linked(value):  # Many nodes hand on both roles.
-            if role not in behind[0]["inputs"] or id(behind[0]) in passed:
+        while linked := self._linked(value):  # Many nodes pass both prompts through.
+            if role not in linked[0]["inputs"] or id(linked[0]) in passed:
                 break
-            passed.add(id(behind[0]))
-            value = behind[0]["inputs"][role]
-        for each in self._behind(*self._linked(value), most=_NEAR)[:_NEAR]:
+            passed.add(id(linked[0]))
+            value = linked[0]["inputs"][role]
+        for each in self._upstream(*self._linked(value), most=_NEAR)[:_NEAR]:
             if "ZeroOut" in _kind(each):
                 return ""
             texts = (as_text(self._value([each], name)).strip() for name in _WORDS)
@@ -152,13 +152,13 @@ class _Reader:
         return as_text(value).strip()
 
     def _value(self, nodes: Sequence[Node], *names: str) -> object:
-        """Return the first of these inputs, of the first node that has one; or what it leads to."""
+        """Return the first of these inputs in the nodes; of a link, the first value upstream."""
         own = (each["inputs"][name] for each in nodes for name in names if name in each["inputs"])
         value = next(own, None)
         if not isinstance(value, list):
             return None if isinstance(value, bool) else value
-        behind = [each["inputs"] for each in self._behind(*self._linked(value), most=_NEAR)]
-        named = (inputs.get(name) for inputs in behind for name in (*names, "value", *_WORDS))
+        upstream = [each["inputs"] for each in self._upstream(*self._linked(value), most=_NEAR)]
+        named = (inputs.get(name) for inputs in upstream for name in (*names, "value", *_WORDS))
         return next((one for one in named if isinstance(one, int | float | str)), None)
 
 
@@ -167,7 +167,7 @@ def _kind(node: Node) -> str:
 
 
 def _schedule_of(sigmas: Sequence[Node]) -> str:
-    """Name the noise levels; some nodes make just one kind, as `KarrasScheduler` does."""
+    """Return the noise schedule in the name of a node's kind, such as `KarrasScheduler`."""
     kinds = (kind for kind in map(_kind, sigmas) if kind.endswith("Scheduler"))
     return next(kinds, "").removesuffix("Scheduler")
 
@@ -178,7 +178,7 @@ def _is_sampler(node: Node) -> bool:
 
 
 def _decides_size(node: Node) -> bool:
-    """Tell whether a node makes an empty picture, or one of another picture."""
+    """Tell whether a node makes an empty latent, or encodes a picture."""
     kind, inputs = _kind(node), node["inputs"]
     has_width = "width" in inputs or "empty_latent_width" in inputs
     return (has_width and "Upscale" not in kind) or "VAEEncode" in kind
@@ -190,7 +190,7 @@ def _model_of(node: Node) -> str:
 
 
 def _loras_of(node: Node) -> Iterator[str]:
-    """Give the LoRAs of a loader; some hold many, each with a switch of its own."""
+    """Yield the names of a loader's LoRAs; some loaders have many, each with a switch."""
     for name, value in node["inputs"].items():
         if isinstance(value, dict) and value.get("on") is True:
             yield as_text(value.get("lora"))

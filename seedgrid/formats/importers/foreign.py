@@ -19,9 +19,9 @@ class ForeignSettings:
     height: object = None
     steps: object = None
     guidance: object = None
-    sampler: str = ""  # the tool's name for it
+    sampler: str = ""  # its name in the tool
     schedule: str = ""  # the tool's name for the noise schedule, `"karras"` for example
-    model: str = ""  # the tool's name for it
+    model: str = ""  # its name in the tool
     mix: tuple[tuple[object, object], ...] = ()  # seeds mixed into the noise, and their weights
     is_cpu_noise: bool = False  # whether the first noise was drawn on the CPU, as SeedGrid does
     extras: tuple[str, ...] = ()  # settings that SeedGrid does not have

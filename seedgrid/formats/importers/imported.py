@@ -34,7 +34,7 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], ForeignSettings | None], ...
 _SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata")
 """The keys of texts with these tools' settings."""
 
-# A sampler without an equal is not in this table: its import has a notice.
+# SeedGrid's samplers, with other tools' names for each; a sampler that is not here gets a notice.
 _ALIKE: Final[dict[str, tuple[str, ...]]] = {
     "DDIM": ("ddim", "ddim_v3", "k_ddim", "ddim trailing"),
     "DDPM": ("ddpm",),
@@ -75,7 +75,7 @@ OUR_NAMES: Final[dict[str, str]] = {
     for ours, names in _ALIKE.items()
     for name in names
     for schedule in _PLAIN_SCHEDULES
-}  # SeedGrid's name by another tool's, in lower case, with its schedule of noise levels after it
+}  # SeedGrid's names, by another tool's name of sampler and noise schedule in lower case
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -136,7 +136,7 @@ def to_imported(parsed: ForeignSettings) -> Imported:
         noise_mix=checker.noise_mix(),
         weights=parsed.weights,
     )
-    checker.add_the_rest()
+    checker.add_other_notices()
     return Imported(
         tool=parsed.tool,
         request=request,
@@ -172,7 +172,7 @@ def fit(imported: Imported, card: ModelCard) -> Imported:
 
 
 class _Checker:
-    """Checks one value after the other, and keeps in `reasons` what cannot come along."""
+    """Checks values one by one; each method adds a notice to `reasons` for what is not imported."""
 
     def __init__(self, parsed: ForeignSettings) -> None:
         self._settings = parsed
@@ -225,7 +225,7 @@ class _Checker:
     def _fit(self, setting: Field, number: float | None) -> float | None:
         if number is None:
             return None
-        low = type(number)(setting.low)  # A whole number stays one.
+        low = type(number)(setting.low)  # An int stays an int.
         ours = min(max(number, low), setting.high)
         if ours != number:
             notice = Notice("import_number", name=setting.name, value=number, instead=ours)
@@ -246,7 +246,7 @@ class _Checker:
             self.reasons.append(Notice("import_schedule", value=schedule, sampler=ours))
         return ours
 
-    def add_the_rest(self) -> None:
+    def add_other_notices(self) -> None:
         parsed = self._settings
         notices = (
             (parsed.begins_from_picture, Notice("import_first_picture")),
