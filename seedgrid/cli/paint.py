@@ -182,7 +182,7 @@ def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> Non
 
 
 def _report_lock(run: Run) -> None:
-    """Say once for each kind of picture that its lock was not tested here, or does not hold."""
+    """Print each notice of a lock that is untested on this machine or does not hold, once."""
     found = (lock_notice(entry.recipe, entry.passport) for entry in run.finished.values())
     for sentence in dict.fromkeys(str(notice) for notice in found if notice is not None):
         complain(sentence)

@@ -194,7 +194,7 @@ def _picture(entry: Entry) -> dict[str, Any]:
 
 
 def _script_passport(passport: Passport) -> dict[str, Any]:
-    """Return the passport's values that the script restores or compares; only known ones."""
+    """Return the passport's values that the script restores or compares, or defaults."""
     placement = placement_of(passport)
     return {
         "versions": {name: library_release(getattr(passport, name)) or "" for name in _REQUIRED},

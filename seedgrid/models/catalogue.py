@@ -117,7 +117,7 @@ def describe(model: Model) -> Item:
 
 
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Return other models with latents of the same shape: the same family first, or it alone."""
+    """Return models of the same latent shape: the same family first, or only it if `is_family`."""
     others = []
     for model in registry.installed():
         if model.id == card.ref.id or model.is_lora:

@@ -187,7 +187,7 @@ UPSCALERS: Final = Shelf(
 
 
 def known_upscalers() -> tuple[str, ...]:
-    """Return the names of the networks for any model, sorted; on a public page those offered."""
+    """Return the networks' names but the bundled model's, sorted; on a public page offered ones."""
     names = {path.stem for path in UPSCALERS.all() if path.parent.parent != bundled_folder()}
     return tuple(sorted(filter(is_offered, names), key=str.casefold))
 

@@ -101,7 +101,7 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
 
 
 def figures_of(comparison: Comparison | None) -> dict[str, Any]:
-    """Return what the commands print of a comparison, as JSON; its values are None without one."""
+    """Return what the commands print of a comparison, as JSON; without one, values are None."""
     names = ("max_abs_diff", "psnr_db", "differing_pixels", "where")
     values = asdict(comparison) if comparison else {}
     return {name: values.get(name) for name in names}
