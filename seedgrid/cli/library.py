@@ -141,13 +141,13 @@ def _taken_row(taken: Taken) -> dict[str, Any]:
 
 
 def _request_words(request: Request) -> dict[str, str]:
-    """Return what to ask for, as people write it; settings that are not set are left out."""
+    """Return a request's settings by name, as people write them; unset ones are left out."""
     texts = {setting.name: setting.text(request) for setting in IN_LINKS}
     return {name: text for name, text in texts.items() if text}
 
 
 def _request_row(imported: Imported) -> dict[str, Any]:
-    """Return what another tool's picture asks for; attributes that are None are left out."""
+    """Return the request in another tool's picture; attributes that are None are left out."""
     given = {name: value for name, value in asdict(imported.request).items() if value is not None}
     plain = to_jsonable_python(given)
     return {"tool": imported.tool, "request": plain, "notice": str(imported.notice)}

@@ -78,7 +78,7 @@ def _version(name: str) -> str:
 
 
 def _portable_self_test() -> str:
-    """Compare this machine's portable arithmetic with the hashes that never change."""
+    """Compare the results of portable arithmetic on this machine with fixed hashes."""
     from seedgrid.models.shelf import bundled_folder
     from seedgrid.portable.selftest import check, check_grid
 
@@ -88,7 +88,7 @@ def _portable_self_test() -> str:
 
 
 def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
-    """Paint one picture twice in a library of its own, and compare the bits."""
+    """Paint one picture twice in a temporary library, and compare the bits."""
     placement = Placement(device=device, previews=False)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -127,7 +127,7 @@ def bench(context: typer.Context) -> None:
 
     try:
         main(context.args)
-    except SystemExit as end:  # It was asked for help, or for what there is not.
+    except SystemExit as end:  # After `--help`, or for a wrong argument.
         raise typer.Exit(2 if end.code else 0) from end
 
 
@@ -160,9 +160,9 @@ def models(
             _download(manager, download)
         for managed in manager.items():
             if json:
-                say_json(_row(managed))
+                say_json(_model_row(managed))
             else:
-                _say_line(managed)
+                _say_model(managed)
         for lora in manager.loras():
             if json:
                 say_json(_lora_row(lora))
@@ -171,22 +171,22 @@ def models(
 
 
 def _download(manager: ModelManager, hub_id: str) -> None:
-    """Fetch a model, saying how far it is; Ctrl+C stops, and what has come is kept."""
+    """Download a model and show the progress; Ctrl+C stops, and the download can be resumed."""
     manager.download(hub_id)
     with ProgressLine(hub_id, in_bytes=True) as line:
         try:
             while True:
-                now = manager.downloads.wait(hub_id, timeout_s=0.2)
-                line.show(now.num_bytes, total=now.total or None)
-                if not now.goes_on:
+                progress = manager.downloads.wait(hub_id, timeout_s=0.2)
+                line.show(progress.num_bytes, total=progress.total or None)
+                if not progress.goes_on:
                     break
         finally:
-            manager.downloads.stop(hub_id)  # One that has ended is not touched.
-    if now.error is not None:
-        raise now.error
+            manager.downloads.stop(hub_id)  # No effect on a finished download.
+    if progress.error is not None:
+        raise progress.error
 
 
-def _say_line(managed: ManagedModel) -> None:
+def _say_model(managed: ManagedModel) -> None:
     item = managed.item
     if item.problem is not None:
         say(f"{item.id:<40} {item.problem}  {item.path}")
@@ -215,7 +215,7 @@ def _lora_row(lora: LoraItem) -> dict[str, Any]:
     return row | {"kind": "lora", "path": str(lora.path), "bytes": lora.num_bytes}
 
 
-def _row(managed: ManagedModel) -> dict[str, Any]:
+def _model_row(managed: ManagedModel) -> dict[str, Any]:
     """Return what `--json` says of a model; its weights are read for their digest."""
     item = managed.item
     row: dict[str, Any] = {"id": item.id, "revision": item.revision, "path": str(item.path)}

@@ -15,8 +15,8 @@ from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 
-_OF_STUDIO: Final = ("model", "start")
-Value = Any  # What an option holds; each field has its own type
+_BY_STUDIO: Final = ("model", "start")  # Fields that only a Studio can read
+Value = Any  # The value of an option; each field has its own type
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -34,9 +34,9 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on st
 
 
 def with_fields(*names: str) -> Callable[[Command], Command]:
-    """Give a command an option for each field of `OPTIONS`, or for the named ones, before its own.
+    """Give a command an option for each field of `OPTIONS`, or only for the named ones.
 
-    The command gets their values by name, as `**settings`.
+    They come after prompts and seeds. The command gets their values by name, as `**settings`.
     """
     fields = [each for each in OPTIONS if not names or each.name in names]
 
@@ -54,15 +54,15 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
 
 
 def make_request(seeds: str, settings: Mapping[str, Any], *, prompt: str = "") -> Request:
-    """Read what makes a picture what it is; model and start are left to the studio."""
-    fields = [each for each in OPTIONS if each.scope == "recipe" and each.name not in _OF_STUDIO]
+    """Return the request that the options describe, without its model and start picture."""
+    fields = [each for each in OPTIONS if each.scope == "recipe" and each.name not in _BY_STUDIO]
     return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(fields, settings))
 
 
 def with_files(
     studio: Studio, request: Request, settings: Mapping[str, Any], loras: list[str] | None
 ) -> Request:
-    """Have the studio keep the picture to begin from, and know the LoRAs, if any were named."""
+    """Return the request with the named LoRAs and start picture; the studio stores the picture."""
     start = settings["start"]
     return replace(
         request,
@@ -72,7 +72,7 @@ def with_files(
 
 
 def make_placement(settings: Mapping[str, Any]) -> Placement:
-    """Read the options of a command that say where to compute, without previews."""
+    """Return the placement that the options describe, without previews."""
     fields = [each for each in OPTIONS if each.scope == "placement"]
     return Placement(previews=False, **read_fields(fields, settings))
 

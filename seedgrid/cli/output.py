@@ -24,11 +24,11 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.text import json_text, one_line
 from seedgrid.engine import Run
 
-_STEERED: Final = ("held_steps", "mask", "spread")  # Left out of JSON where they are not set
+_STEERED: Final = ("held_steps", "mask", "spread")  # Attributes left out of JSON if not set
 
 
 def say(text: str) -> None:
-    """Print exactly one line to standard output, at once; what a terminal would obey is shown."""
+    """Print exactly one line to standard output, at once; control characters are escaped."""
     _write(one_line(text))
 
 
@@ -70,7 +70,7 @@ def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
 
 
 def marks_of(entry: Entry) -> dict[str, Any]:
-    """Return what the library says beside the picture; a file by itself has no marks."""
+    """Return what only the library knows of a picture; a file outside it has empty marks."""
     names = ("favourite", "tags", "note", "trashed", "lost", "checked")
     return {name: getattr(entry, name) for name in names}
 
@@ -119,7 +119,7 @@ class ProgressLine:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the line away while the block prints to the same terminal."""
+        """Hide the progress line while the block prints to the same terminal."""
         if self._progress.disable or not sys.stdout.isatty():
             yield
             return
@@ -129,7 +129,7 @@ class ProgressLine:
 
 
 class RunProgress:
-    """How far a run is, by its events."""
+    """The progress of a run, counted from its events."""
 
     def __init__(self, run: Run) -> None:
         self._steps_of = [job.recipe.num_inference_steps for job in run.jobs]
@@ -139,7 +139,7 @@ class RunProgress:
         self.what = "waiting"
 
     def follow(self, event: Event) -> int:
-        """Update the line by an event of a run, and return the number of steps that are done."""
+        """Update `what` by an event of a run, and return the number of steps that are done."""
         match event:
             case Queued(position=position) if position:
                 self.what = f"waiting, {position} before"

@@ -17,14 +17,14 @@ from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 
-_LOCKS: Final = {  # What a line of JSON says of the lock, by the code of its notice
+_LOCKS: Final = {  # The value of `lock` in JSON, by the code of the lock's notice
     "": "tested here",
     "lock_untested": "not tested here",
     "lock_leaks": "leaks here",
     "lock_never": "does not repeat here",
 }
-_PORTABLE: Final = "same on every machine"  # Of a portable picture, which no neighbour reaches
-_ALONE: Final = "made alone"  # What it says of a picture that a network enlarged, one at a time
+_PORTABLE: Final = "same on every machine"  # Of a portable picture, which its batch cannot change
+_ALONE: Final = "made alone"  # Of a picture that a network enlarged, which has no batch
 
 
 @options.with_fields()
@@ -136,7 +136,7 @@ def matrix(
 
 
 def _make_out(out: Path | None) -> Path | None:
-    """Make the folder before anything is computed, so that a bad one costs nothing."""
+    """Make the folder before anything is computed, so that a wrong path fails at once."""
     if out is None:
         return None
     try:
@@ -150,7 +150,7 @@ def _make_out(out: Path | None) -> Path | None:
 def _finish(
     studio: Studio, run: Run, out: Path | None, *, as_json: bool, rows: int | None = None
 ) -> None:
-    """Follow a run to its end; print its notices before, and new ones after it."""
+    """Print a run's notices and pictures until its end, and write the sheet of its pictures."""
     num_before = len(run.notices)
     for notice in (*studio.library.notices, *run.notices[:num_before]):
         complain(str(notice))
@@ -161,7 +161,7 @@ def _finish(
 
 
 def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> None:
-    """Print each picture as it is safe, until the run ends."""
+    """Print each picture when the library has it, until the run ends; raise if it failed."""
     progress = RunProgress(run)
     line = ProgressLine(progress.what, progress.total)
     with first_stops(studio.begin_to_close) as interrupts, line:
@@ -173,7 +173,7 @@ def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> Non
             if isinstance(event, Missed):
                 complain(f"Seed {run.jobs[event.cell].recipe.seed}: {event.error}")
     if not as_json:
-        _tell_of_lock(run)
+        _report_lock(run)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
         raise typer.Exit(interrupts.exit_code)
@@ -181,8 +181,8 @@ def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> Non
         raise event.error
 
 
-def _tell_of_lock(run: Run) -> None:
-    """Say once for each kind of picture that its lock was not tested here, or does not hold."""
+def _report_lock(run: Run) -> None:
+    """Print each notice of a lock that is untested on this machine or does not hold, once."""
     found = (lock_notice(entry.recipe, entry.passport) for entry in run.finished.values())
     for sentence in dict.fromkeys(str(notice) for notice in found if notice is not None):
         complain(sentence)
@@ -208,7 +208,7 @@ def _lock_of(entry: Entry) -> str:
 
 
 def _copy(entry: Entry, out: Path) -> Path:
-    """Write the picture to a folder, whole or not at all; its name says seed and picture."""
+    """Copy a picture's file to a folder, atomically; its name has the seed and the id."""
     from seedgrid.storage.files import write_atomically
 
     path = out / f"seed-{entry.recipe.seed}-{entry.id[:12]}.png"

@@ -15,10 +15,10 @@ from seedgrid.core.process import first_stops, interrupt, set_up_logging
 from seedgrid.diffusion.process import tune_process
 from seedgrid.locales import locales
 
-# Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
+# click's UsageError: of the copy that Typer has since 0.25, or of click itself before.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
-_HANDED_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
-_STOPPED: Final = 130  # What Typer makes of an interrupt, whichever signal it was
+_PASS_ARGUMENTS_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
+_INTERRUPTED: Final = 130  # Typer's exit code after any signal
 
 app = typer.Typer(
     name="seedgrid",
@@ -102,7 +102,7 @@ app.command("import")(library.import_)
 app.add_typer(library.app, name="library")
 app.command("models")(machine.models)
 app.command("doctor")(machine.doctor)
-app.command("bench", add_help_option=False, context_settings=_HANDED_ON)(machine.bench)
+app.command("bench", add_help_option=False, context_settings=_PASS_ARGUMENTS_ON)(machine.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain("Stopped.")
         return interrupts.exit_code
     except BrokenPipeError:
-        # The reader of our output has gone; Python would complain once more at exit.
+        # The reader of our output has ended; without this Python would report it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
@@ -132,6 +132,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         complain(str(as_ours(error)))
         return 1
-    if code == _STOPPED:
+    if code == _INTERRUPTED:
         return interrupts.exit_code
     return code if isinstance(code, int) else 0

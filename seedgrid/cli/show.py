@@ -78,7 +78,7 @@ def diff(
 
 
 def _rows_of(recipe: Recipe) -> dict[str, Any]:
-    """Return what a recipe says; a parent by its id."""
+    """Return a recipe's fields, with the id in place of the parent."""
     parent = {"parent": recipe.parent.id} if recipe.parent else {}
     return {"id": recipe.id, **recipe.model_dump(mode="json", exclude={"parent"}), **parent}
 
@@ -93,13 +93,13 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences
 
 
 def _compare_pixels(first: Path, second: Path) -> dict[str, Any]:
-    """Return the largest difference, PSNR and how many differ; None values if sizes differ."""
+    """Return the largest difference, PSNR and number of differing pixels; None if sizes differ."""
     figures = figures_of(compare_pixels(png.read_pixels(first), png.read_pixels(second)))
     return {name: figure for name, figure in figures.items() if name != "where"}
 
 
 def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any JSON value)
-    """Say a difference on one line; of prompts, which words were [-removed-] and {+added+}."""
+    """Write a difference on one line; in prompts words are marked [-removed-] or {+added+}."""
     if name not in ("prompt", "negative_prompt"):
         return f"{before} → {after}"
     marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
@@ -128,25 +128,25 @@ def verify(
     with Studio(library=library) as studio:
         is_alone = len(pictures) == 1
         found = [pair for name in pictures for pair in _expand(studio, name, is_alone=is_alone)]
-        ours = {str(path): entry for path, entry in found if entry is not None}
+        entry_of = {str(path): entry for path, entry in found if entry is not None}
         paths = [path for path, _ in found]
         counts, all_hold = dict.fromkeys(WORDS, 0), True
         with ProgressLine("verifying", len(paths)) as line:
             for verdict in studio.verifier.verify_files(paths, device=device):
                 counts[verdict.verdict] += 1
                 all_hold &= verdict.holds
-                if verdict.confirms and verdict.name in ours:
-                    studio.library.mark_verified(ours[verdict.name].id)
+                if verdict.confirms and verdict.name in entry_of:
+                    studio.library.mark_verified(entry_of[verdict.name].id)
                 line.show(sum(counts.values()))
                 with line.aside():
-                    _tell(verdict, as_json=json)
+                    _print_verdict(verdict, as_json=json)
     if len(paths) > 1 and not json:
         say(", ".join(f"{count} {word}" for word, count in counts.items() if count))
     if not all_hold:
         raise typer.Exit(1)
 
 
-def _tell(verdict: Verdict, *, as_json: bool) -> None:
+def _print_verdict(verdict: Verdict, *, as_json: bool) -> None:
     if as_json:
         say_json(verdict.as_json())
     else:
@@ -179,7 +179,7 @@ def probe(json: options.Json = False, **settings: options.Value) -> None:
 
 
 def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path, Entry | None]]:
-    """Yield the files that a name means, and the picture if the name is an id; no contact sheets.
+    """Yield the files of a path or id, with the entry of an id; a folder's sheets are left out.
 
     A missing file gets a verdict of its own if several names were given.
     """
@@ -261,7 +261,7 @@ def _model_folder(entries: list[Entry]) -> Path:
 def _entries(
     studio: Studio, pictures: list[str], *, whole_round: bool, whole_work: bool
 ) -> list[Entry]:
-    """Find the pictures, and what belongs to them; each once, in order."""
+    """Find the pictures, or their whole rounds or works; each picture once, in order."""
     found: dict[str, Entry] = {}
     for name in pictures:
         entry = studio.find(name)
@@ -270,12 +270,12 @@ def _entries(
             group = studio.library.work(entry.lineage.work_id) or group
         elif whole_round:
             group = studio.library.round(entry.lineage.round_id) or group
-        found |= {one.id: one for one in group if _goes_out(one, named=entry.id)}
+        found |= {one.id: one for one in group if _accept_or_report(one, named=entry.id)}
     return list(found.values())
 
 
-def _goes_out(entry: Entry, *, named: str) -> bool:
-    """Leave out trashed pictures, and lost ones with a message, of a whole round or work."""
+def _accept_or_report(entry: Entry, *, named: str) -> bool:
+    """Accept the named picture and those that are neither trashed nor lost; report lost ones."""
     if entry.lost and entry.id != named:
         complain(f"Left out, its file is lost: {entry.id}.")
     return entry.id == named or not (entry.trashed or entry.lost)

@@ -1,1 +1,1 @@
-"""What goes out: scripts, bundles, contact sheets."""
+"""Exports of pictures: scripts, bundles, sheets and films."""

@@ -1,4 +1,4 @@
-"""ZIP files: pictures alone, streamed, or a bundle with everything that paints them again."""
+"""ZIP files: pictures alone, streamed, or a bundle with all that is needed to paint them again."""
 
 import io
 import shutil
@@ -44,13 +44,13 @@ def write_bundle(
 ) -> None:
     """Write a ZIP file with the pictures and everything that paints them again.
 
-    `path` is replaced if it exists. `model` is a folder to include; the bundled one always is,
-    since it cannot be downloaded by name. `has_starts` includes start pictures, which an import
-    stores.
+    `path` is replaced if it exists. `model` is the folder of a model to include; the bundled model
+    is always included, since it cannot be downloaded. `has_starts` includes start pictures and
+    masks, which an import stores.
     """
     program = script(entries, has_starts=False)
-    model, files = model or _own_model(entries), weight_files(entries)
-    members = [  # named by number, seed and id, without words
+    model, files = model or _bundled_model(entries), weight_files(entries)
+    members = [  # names with number, seed and id, without words of the prompt
         f"pictures/{number:03}-seed{entry.recipe.seed}-{entry.id[:8]}.png"
         for number, entry in enumerate(entries, 1)
     ]
@@ -84,8 +84,8 @@ def write_bundle(
 def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
     """Return the files of the pictures' LoRAs and networks, by their names in a bundle.
 
-    Raise if one is not here; in public, whatever digests a picture names, `lora_not_offered` or
-    `upscaler_not_offered`.
+    Raise if a file is missing, and `lora_not_offered` or `upscaler_not_offered` for a name that a
+    public page does not offer, whatever the digest.
     """
     files = {}
     for recipe in (each for entry in entries for each in entry.recipe.line):
@@ -110,15 +110,15 @@ def _pins(entries: Sequence[Entry]) -> str:
     return requirements(passports.values(), *needed) + ("einops\n" if has_networks else "")
 
 
-def _own_model(entries: Sequence[Entry]) -> Path | None:
-    """Return the folder of the bundled model, if all pictures are of this very version."""
+def _bundled_model(entries: Sequence[Entry]) -> Path | None:
+    """Return the bundled model's folder, if all pictures were made with the model in it."""
     first, *others = {entry.recipe.model for entry in entries}
     if others or first.id != BUNDLED:
         return None
     try:
         return registry.find_recorded(first).files.folder
     except ModelError:
-        return None  # A later release has another version: reproduce.py needs `--model`.
+        return None  # This release has another version: reproduce.py needs `--model`.
 
 
 def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
@@ -152,7 +152,7 @@ def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
 
 
 def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
-    """Yield a ZIP archive of the pictures' files, named by their words, without missing ones."""
+    """Yield a ZIP archive in pieces: the pictures whose files exist, named by their prompts."""
     present = [entry for entry in entries if entry.path.is_file()]
     if not present:
         raise InputError("export_nothing", field="picture")
@@ -167,7 +167,7 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
             member = zipfile.ZipInfo(name, _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
             with (
-                suppress(FileNotFoundError),  # It was deleted meanwhile.
+                suppress(FileNotFoundError),  # The file was deleted meanwhile.
                 entry.path.open("rb") as file,
                 archive.open(member, "w") as target,
             ):

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from seedgrid.core.errors import InputError
 from seedgrid.storage.files import assets_folder
 
-# Sizes of pictures on a page: the largest that keeps it within `_MAX_PIXELS` and `_MAX_SIDE_PX`
+# Sizes of pictures: the largest is used that keeps a page in `_MAX_PIXELS` and `_MAX_SIDE_PX`
 _CELLS_PX: Final = (256, 192, 128, 96, 64)
 _MAX_PIXELS: Final = 24_000_000
 _MAX_SIDE_PX: Final = 60_000
@@ -70,8 +70,8 @@ def draw(blocks: Sequence[Block], *, columns: int, footer: str = "") -> Image.Im
         top += len(lines) * _HEADING_LINE + _GAP
         for number, cell in enumerate(block.cells):
             row, column = divmod(number, columns)
-            place = (_MARGIN + column * (cell_px + _GAP), top + row * _row_px(cell_px))
-            _draw_cell(page, cell, place, cell_px)
+            corner = (_MARGIN + column * (cell_px + _GAP), top + row * _row_px(cell_px))
+            _draw_cell(page, cell, corner, cell_px)
         top += -(-len(block.cells) // columns) * _row_px(cell_px) + _GAP
     lines = wrap(footer, _CAPTION_PX, width - 2 * _MARGIN, 1)
     write(page, (_MARGIN, height - _MARGIN), lines, _CAPTION_PX, _CAPTION_LINE, _QUIET)
@@ -99,9 +99,9 @@ def _row_px(cell_px: int) -> int:
     return cell_px + captions + _GAP
 
 
-def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: int) -> None:
+def _draw_cell(page: Image.Image, cell: Cell, corner: tuple[int, int], cell_px: int) -> None:
     """Draw a picture in the middle of its square, its frame and its caption."""
-    (left, top), pencil = place, ImageDraw.Draw(page)
+    (left, top), pencil = corner, ImageDraw.Draw(page)
     frame = (left, top, left + cell_px - 1, top + cell_px - 1)
     picture, caption = cell.load(), cell.caption
     if picture is None:
@@ -120,7 +120,7 @@ def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: i
 
 
 def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
-    """Break a text into lines, cut with an ellipsis; one without spaces is broken anywhere."""
+    """Break a text into lines, at spaces if it has any; an ellipsis ends a text that is cut."""
     font = font_for(text, size_px)
     lines: list[str] = []
     rest = " ".join(text.split())
@@ -145,7 +145,7 @@ def write(
     line_px: int,
     colour: str = _INK,
 ) -> None:
-    """Draw lines of text from the left upper corner, each in the first font with its letters."""
+    """Draw lines from the upper left corner `place`, each in the first font with its letters."""
     pencil, (left, top) = ImageDraw.Draw(image), place
     for number, line in enumerate(lines):
         font = font_for(line, size_px)
@@ -180,5 +180,5 @@ def _fonts(size_px: int) -> tuple[Font, ...]:
 
 @functools.lru_cache(maxsize=20_000)
 def _has(font: Font, letter: str) -> bool:
-    """Tell whether a font has a letter."""
+    """Tell whether a font has a letter; no font has U+10FFFF, so missing ones look like it."""
     return letter.isspace() or bytes(font.getmask(letter)) != bytes(font.getmask("\U0010ffff"))

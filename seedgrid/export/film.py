@@ -1,4 +1,4 @@
-"""A picture's steps from noise as a looping film, WebP or GIF; nothing is interpolated."""
+"""Writes the steps of a picture, from noise on, as a looping WebP or GIF; interpolates nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_SIDE_PX: Final = 512
 SUFFIXES: Final = (".webp", ".gif")
 
 _NOISE_MS: Final = 700
-_STEPS_MS: Final = 3000  # Of all steps, about; each is within `_STEP_MS`
+_STEPS_MS: Final = 3000  # Of all steps together, about; one step is within `_STEP_MS`
 _STEP_MS: Final = (60, 450)
 _END_MS: Final = 2200
 _WEBP_QUALITY: Final = 82
@@ -30,12 +30,12 @@ class Film:
 
     steps: tuple[Pixels, ...]  # the noise and the previews of the steps, (height, width, 3) each
     end: Pixels  # the finished picture in its full size
-    is_same: bool  # whether it equals the picture in the library bit for bit
+    is_same: bool  # whether `end` equals the picture in the library bit for bit
     has_start: bool = False  # whether the picture began from another one
 
 
 def paint_film(entry: Entry, backend: Backend, placement: Placement) -> Film:
-    """Paint again and keep each step's preview, on the backend's thread; raise if it fails."""
+    """Paint a picture again with its steps' previews, on the backend's thread; raise on failure."""
     recorder = _PreviewRecorder()
     backend.prepare(entry.recipe, placement)
     (end,) = backend.paint([entry.recipe], placement, recorder)
@@ -59,7 +59,7 @@ class _PreviewRecorder(Unwatched):
         self.frames = list(previews()[:1])
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        # Of very many steps every n-th, so that about `MAX_FRAMES` are kept.
+        # Of very many steps only every n-th preview is taken: about `MAX_FRAMES`.
         every = -(-total // MAX_FRAMES)
         if number % every == 0 or number == total:
             self.frames += previews()[:1]
@@ -80,7 +80,7 @@ def write_film(film: Film, path: Path) -> None:
     """Write a film as WebP or GIF; raise `film_suffix`, or if the file cannot be written."""
     suffix = check_suffix(path)
     first, *others = _frames(film)
-    how: dict[str, Any] = {"optimize": True}  # GIF cannot hold the mark.
+    how: dict[str, Any] = {"optimize": True}  # GIF files have no mark (XMP).
     if suffix == ".webp":
         how = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
     with open_atomically(path) as file:
@@ -93,8 +93,8 @@ def durations_ms(num_steps: int) -> list[int]:
     if num_steps == 0:
         return [_END_MS]
     shortest, longest = _STEP_MS
-    each = min(max(_STEPS_MS // max(1, num_steps - 1), shortest), longest)
-    return [_NOISE_MS, *[each] * (num_steps - 1), _END_MS]
+    step_ms = min(max(_STEPS_MS // max(1, num_steps - 1), shortest), longest)
+    return [_NOISE_MS, *[step_ms] * (num_steps - 1), _END_MS]
 
 
 def _frames(film: Film) -> Sequence[Image.Image]:

@@ -1,7 +1,7 @@
 """Writes a script that paints pictures again with diffusers alone, and compares them.
 
-It makes SeedGrid's plain diffusers calls (padded to the lock width, fresh CPU generators) and
-imports nothing of it, which proves that SeedGrid adds nothing of its own.
+The script calls diffusers as SeedGrid does (batches padded to the lock width, new CPU generators).
+Only portable pictures need SeedGrid, so the script proves that SeedGrid adds nothing of its own.
 """
 
 from base64 import b64encode
@@ -45,10 +45,10 @@ _OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4", "sdnq": "0.2", "gguf": "0
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     """Return a program that paints these pictures again with diffusers and compares them.
 
-    Those of one model, size and settings share a batch. Start pictures are in the program if
-    `has_starts`, else in the folder `starts` beside it. It prints `identical` or `DIFFERENT` for
-    each picture and exits with 0 if all are identical. A model that is no hub id is passed by
-    `--model PATH`, one of several by `--model NAME=PATH`.
+    Pictures of one model, size and settings share a batch. Start pictures are in the program if
+    `has_starts`, else in the folder `starts` beside it. The program prints `identical` or
+    `DIFFERENT` for each picture and exits with 0 if all are identical. A model that is no
+    hub id is passed by `--model PATH`, one of several by `--model NAME=PATH`.
 
     Raise `start_missing`, `export_nothing`, `scheduler_unknown`, or `model_name`.
     """
@@ -60,19 +60,19 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
         if recipe.scheduler not in TABLE:
             data = {"value": recipe.scheduler, "choices": ", ".join(TABLE)}
             raise InputError("scheduler_unknown", field="scheduler", **data)
-    head, tail = _part("reproduce").split(_DATA_MARK)
+    head, tail = _template("reproduce").split(_DATA_MARK)
     is_portable = any(entry.recipe.is_portable for entry in entries)
     is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
     head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
     head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
-    parts = {
+    sections = {
         "# <arithmetic>\n": _PORTABLE_IMPORT if is_portable else "",
-        "# <enlarging>\n": _part("enlarging", any(e.recipe.upscaler for e in entries)),
-        "    # <quantised>\n": _part("quantised", any(map(quantiser_of, entries))),
-        "# <steering>\n": _part("steering", is_steered),
+        "# <enlarging>\n": _template("enlarging", any(e.recipe.upscaler for e in entries)),
+        "    # <quantised>\n": _template("quantised", any(map(quantiser_of, entries))),
+        "# <steering>\n": _template("steering", is_steered),
     }
-    for mark, part in parts.items():
-        tail = tail.replace(mark, part)
+    for mark, section in sections.items():
+        tail = tail.replace(mark, section)
     tables = "".join(f"{name} = {pformat(rows, width=96)}\n" for name, rows in _tables().items())
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
     files = starts_of(entries) if has_starts else {}
@@ -96,8 +96,8 @@ def _tables() -> dict[str, Any]:
     }
 
 
-def _part(name: str, is_needed: bool = True) -> str:
-    """Return a part of the program; empty if no picture needs it."""
+def _template(name: str, is_needed: bool = True) -> str:
+    """Return a template of the program; empty if no picture needs it."""
     path = resources.files("seedgrid.export").joinpath(f"{name}_template.txt")
     return path.read_text(encoding="utf-8") if is_needed else ""
 
@@ -128,11 +128,11 @@ def needs_model_path(entries: Sequence[Entry]) -> bool:
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Group entries that may share a batch: with equal settings and passport."""
 
-    def also(entry: Entry) -> tuple[str, bool]:
+    def passport_and_negative(entry: Entry) -> tuple[str, bool]:
         # SDXL treats pictures with and without a negative prompt differently.
         return entry.passport.digest, bool(entry.recipe.negative_prompt)
 
-    return in_batches(entries, lambda entry: entry.recipe, also)
+    return in_batches(entries, lambda entry: entry.recipe, passport_and_negative)
 
 
 def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _picture(entry: Entry) -> dict[str, Any]:
 
 
 def _script_passport(passport: Passport) -> dict[str, Any]:
-    """Return the passport's values that the script restores or compares; only known ones."""
+    """Return the passport's values that the script restores or compares, or defaults."""
     placement = placement_of(passport)
     return {
         "versions": {name: library_release(getattr(passport, name)) or "" for name in _REQUIRED},

@@ -28,14 +28,14 @@ from seedgrid.storage.unpacking import MAX_METADATA_BYTES
 
 _SOFTWARE: Final = "SeedGrid sheet"
 _COMPRESS_LEVEL: Final = 1
-_PARTS: Final = re.compile(r"\s+|\S+")
+_WORDS_AND_SPACES: Final = re.compile(r"\s+|\S+")
 _POSTER_COLUMNS: Final = 4
 _MAX_COLUMNS: Final = 16
 _MAX_GRID_PIXELS: Final = 100_000_000
 
 
 def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
-    """Draw pictures in the order of their making as one PNG, with words in `language`.
+    """Draw pictures in their order as one PNG file, with captions in `language`.
 
     Raise `sheet_suffix`, `export_nothing`, or `sheet_large` for too many pictures.
     """
@@ -67,18 +67,18 @@ def write_grid(
 def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = None) -> Image.Image:
     """Return images of one size in rows and columns, as diffusers' `make_image_grid` does.
 
-    Missing cells stay black; above 100 megapixels images are reduced. `rows` is by default nearly
-    square: four make 2x2, five to nine 3 columns.
+    Missing cells stay black; above 100 megapixels images are reduced. By default the
+    grid is nearly square: four images make 2x2, five to nine have 3 columns.
     """
     columns = count // rows if rows else math.isqrt(count - 1) + 1
     num_rows = -(-count // columns)
-    taken = iter(images)
-    first = next(taken)
+    iterator = iter(images)
+    first = next(iterator)
     num_pixels = columns * num_rows * first.width * first.height
     scale = min(1.0, math.sqrt(_MAX_GRID_PIXELS / num_pixels))
     size = (max(1, int(first.width * scale)), max(1, int(first.height * scale)))
     grid = Image.new("RGB", (columns * size[0], num_rows * size[1]))
-    for number, image in enumerate(chain([first], taken)):
+    for number, image in enumerate(chain([first], iterator)):
         row, column = divmod(number, columns)
         cell = image if image.size == size else image.resize(size, Image.Resampling.LANCZOS)
         grid.paste(cell, (column * size[0], row * size[1]))
@@ -117,12 +117,12 @@ def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[B
     changes = (e.lineage.change or ("" if has_one_prompt else e.recipe.prompt) for e in entries)
     cells = tuple(_cell_of(*pair, language) for pair in zip(entries, changes, strict=True))
     columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
-    return [Block(heading=_common_words(entries), cells=cells)], columns
+    return [Block(heading=_shared_prefix(entries), cells=cells)], columns
 
 
 def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
-    """Return a block for each round, with its origin; refined pictures are marked."""
-    places = {
+    """Return a block for each round, with its parent's position; refined pictures are marked."""
+    positions = {
         entry.id: {"number": number, "cell": entry.lineage.cell + 1}
         for number, entries in enumerate(rounds, 1)
         for entry in entries
@@ -130,13 +130,13 @@ def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
     parents = {entry.lineage.parent_id for entries in rounds for entry in entries}
     blocks = []
     for number, entries in enumerate(rounds, 1):
-        parent = places.get(entries[0].lineage.parent_id or "")
+        parent = positions.get(entries[0].lineage.parent_id or "")
         origin = f"{sheet_word('from', language, **parent)} · " if parent else ""
         cells = tuple(
             _cell_of(entry, entry.lineage.change, language, chosen=entry.id in parents)
             for entry in entries
         )
-        blocks.append(Block(heading=f"{number} · {origin}{_common_words(entries)}", cells=cells))
+        blocks.append(Block(heading=f"{number} · {origin}{_shared_prefix(entries)}", cells=cells))
     return blocks
 
 
@@ -158,18 +158,18 @@ def _load(path: Path) -> Image.Image | None:
         return None
 
 
-def _common_words(entries: Sequence[Entry]) -> str:
+def _shared_prefix(entries: Sequence[Entry]) -> str:
     prompts = [entry.recipe.prompt for entry in entries]
-    # Words and the spaces between them in turn, no further than they are the same.
-    parts = [(match[0] for match in _PARTS.finditer(prompt)) for prompt in prompts]
+    # Words and spaces of the prompts, side by side, up to the first difference.
+    parts = [(match[0] for match in _WORDS_AND_SPACES.finditer(prompt)) for prompt in prompts]
     columns = zip(*parts, strict=False)
     common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
-    # The last shared word may end in a comma in one prompt only.
+    # The last common word may end in a comma: `a fox, artsy` and `a fox, trending`.
     return common.strip(" ,;.") or prompts[0]
 
 
 def caption_of(recipe: Recipe, change: str, language: str) -> str:
-    """Say a picture's seed and what was changed in it; words and settings as they were written."""
+    """Return a caption: a picture's seed, and its change as it was written, or its noise mix."""
     if change and change == describe_mix(recipe):
         shares = [(f"{share.weight:.0%}"[:-1], share.seed) for share in recipe.noise_mix]
         change = " + ".join(sheet_word("mix", language, percent=p, seed=seed) for p, seed in shares)

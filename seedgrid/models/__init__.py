@@ -1,1 +1,1 @@
-"""What a model is: its files, its card, its family. No torch but to make a scheduler."""
+"""Finds, downloads, checks and describes models. Needs no torch, except to make a scheduler."""

@@ -1,8 +1,8 @@
 """Makes a ModelCard from a model's checked files, with the number format for this machine.
 
 A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
-format (`"defaults"`), upscaler network (`"upscaler"`), suggested words (`"hints"`), all known words
-(`"words"`), and their names in other languages (`"names": {"zh": {"cat": ["猫"]}}`).
+format (`"defaults"`), upscaler network (`"upscaler"`), suggested words (`"hints"`), every
+known word (`"words"`), and their translations (`"names": {"zh": {"cat": ["猫"]}}`).
 """
 
 import contextlib
@@ -27,10 +27,11 @@ from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 
 _SMALL_MODEL_PARAMETERS: Final = 200_000_000
-_SHARE: Final = 0.9  # The share of the memory that a model may take
-_SMALLER: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
-"""Number formats that take less memory than float32, the most exact first, by option name."""
+_MEMORY_SHARE: Final = 0.9  # The share of the memory that a model may take
+_SMALLER_FORMATS: Final[dict[str, DType]] = {"bfloat16": "bfloat16", "int8": "int8-bfloat16"}
+"""Formats smaller than float32, the most exact first: the value of `--dtype`, and the recipe's."""
 _SIDE_FILE: Final = "seedgrid.json"
+# Default steps and guidance, by words that a model's name contains; the first match counts
 _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
     ("z-image-turbo",): (9, 0.0),
     ("flux", "2-klein", "base"): None,
@@ -45,13 +46,13 @@ _FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
     ("hunyuanimage", "distilled"): (8, 3.25),
     ("qwen-image", "lightning"): (8, 1.0),
     ("lightning",): (4, 0.0),
-}  # Steps and guidance by parts of names, as only the hub's cards say them; the first fit counts
-# The same by family, for models whose index says that they are distilled
+}  # Only the models' cards on the hub state these values; None means the family's defaults
+# The same by pipeline class, for models whose `model_index.json` says that they are distilled
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
 
 
 class _Defaults(BaseModel):
-    """A publisher's defaults; None leaves the family's."""
+    """A publisher's default settings; None leaves the default that `make_card` chooses."""
 
     model_config = ConfigDict(strict=True)
 
@@ -76,7 +77,7 @@ class _SideFile(BaseModel):
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The declared vocabulary, if any; English is not translated."""
+        """The declared vocabulary, if any; only names that are not ASCII are translated."""
         if not self.words:
             return None
         rows = [(own, names) for each in self.names.values() for own, names in each.items()]
@@ -94,13 +95,13 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     """Return the card of a model; raise `model_damaged` if a configuration lacks a value."""
     family, configs = files.family, files.configs
     side = _read_side_file(ref, files.folder)
-    steps, guidance = _usual(ref.id, files)
-    own = configs.get("scheduler", {})
-    names = _fitting_schedulers(family, own)
-    scheduler = side.defaults.scheduler or schedulers.own_name(family, own)
+    steps, guidance = _default_steps_and_guidance(ref.id, files)
+    scheduler_config = configs.get("scheduler", {})
+    names = _fitting_schedulers(family, scheduler_config)
+    scheduler = side.defaults.scheduler or schedulers.own_name(family, scheduler_config)
     if side.defaults.scheduler and scheduler not in names:
         raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE)
-    fewest = {name: schedulers.min_steps(name, own, family) for name in names}
+    fewest = {name: schedulers.min_steps(name, scheduler_config, family) for name in names}
     try:
         width, height = family.size(configs)
         size_multiple = family.size_multiple(configs)
@@ -108,7 +109,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     except (KeyError, TypeError) as error:
         config = f"{family.denoiser}/config.json"
         raise ModelError("model_damaged", value=ref.id, file=config) from error
-    if family.has_prompt:  # Rounded up to allowed sides.
+    if family.has_prompt:  # Both sides are rounded up to the multiple.
         width = -(-max(width, MIN_SIZE_PX) // size_multiple) * size_multiple
         height = -(-max(height, MIN_SIZE_PX) // size_multiple) * size_multiple
     card = ModelCard(
@@ -122,7 +123,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         fixed_size=family.fixed_size or not family.has_prompt,
         latent=latent,
         num_inference_steps=steps,
-        max_steps=_max_steps(family.sampling, own),
+        max_steps=_max_steps(family.sampling, scheduler_config),
         guidance_scale=guidance,
         scheduler=scheduler,
         schedulers=(scheduler, *(name for name in names if name != scheduler)),
@@ -151,27 +152,27 @@ def _read_side_file(ref: ModelRef, folder: Path) -> _SideFile:
         raise ModelError("model_damaged", value=ref.id, file=_SIDE_FILE) from error
 
 
-def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
+def _default_steps_and_guidance(model: str, files: ModelFiles) -> tuple[int, float]:
     family = files.family
     if files.is_distilled and family.pipeline in _DISTILLED:
         return _DISTILLED[family.pipeline]
     name = model.lower()
-    named = (usual for parts, usual in _FEW_STEPS.items() if all(part in name for part in parts))
-    return next(named, None) or (family.num_inference_steps, family.guidance_scale)
+    matches = (found for words, found in _FEW_STEPS.items() if all(each in name for each in words))
+    return next(matches, None) or (family.num_inference_steps, family.guidance_scale)
 
 
-def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
+def _fitting_schedulers(family: Family, config: dict[str, Any]) -> tuple[str, ...]:
     names = schedulers.names_for(family.sampling)
     if family.needs_own_scheduler:
-        return tuple(name for name in names if name == schedulers.own_name(family, own))
-    # Other solvers refuse the shift that some pipelines pass to models of a fixed one.
-    if not family.passes_mu or own.get("use_dynamic_shifting"):
+        return tuple(name for name in names if name == schedulers.own_name(family, config))
+    # With a fixed shift, `use_flow_sigmas` schedulers refuse the `mu` that the pipeline passes.
+    if not family.passes_mu or config.get("use_dynamic_shifting"):
         return names
     return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:
-    # The steps of the schedule, less one, or of LCM's shorter one.
+    # The number of training timesteps less one; for LCM the length of its shorter schedule.
     if sampling == "consistency":
         return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
     return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)
@@ -179,18 +180,18 @@ def _max_steps(sampling: str, config: dict[str, Any]) -> int:
 
 def first_fitting(needs: Mapping[str, int]) -> str | None:
     """Return the first number format whose bytes fit this machine's memory; None if none does."""
-    most = _SHARE * memory_bytes()
+    most = _MEMORY_SHARE * memory_bytes()
     return next((name for name, num_bytes in needs.items() if num_bytes <= most), None)
 
 
 def check_room(model: str, needs: Callable[[DType], int], dtype: DType) -> None:
-    """Refuse weights larger than memory and swap: `model_memory`, or `model_memory_format`."""
+    """Raise `model_memory` for too large weights, `model_memory_format` if another format fits."""
     num_bytes = needs(dtype)
-    own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
-    if num_bytes > own:
-        sizes = {"wanted": f"{num_bytes / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
-        for name, smaller in _SMALLER.items():
-            if needs(smaller) <= own:
+    available = int(psutil.virtual_memory().total + psutil.swap_memory().total)
+    if num_bytes > available:
+        sizes = {"wanted": f"{num_bytes / 1e9:.1f}", "own": f"{available / 1e9:.1f}"}
+        for name, smaller in _SMALLER_FORMATS.items():
+            if needs(smaller) <= available:
                 raise ModelError("model_memory_format", value=model, **sizes, format=name)
         raise ModelError("model_memory", value=model, **sizes)
 
@@ -220,7 +221,7 @@ def size_text(num_bytes: float) -> str:
 
 
 def choose_dtype(device_type: str, num_parameters: int) -> DType:
-    """Return the default number format for a model of a size on a kind of device.
+    """Return the default number format for a model of this size on a kind of device.
 
     On NVIDIA GPUs bfloat16 has the range of float32 in half the memory; CPUs and small models gain
     little, and on Apple GPUs float16 gives NaN in many VAEs.

@@ -1,4 +1,4 @@
-"""The models on this machine with what helps to choose one, without reading their weights."""
+"""Lists the models on this machine, and recommended ones, without reading their weights."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ LICENCES: Final = "licences"  # The cache of licences by hub id
 
 _FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8"}
 _LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
-_CARD_CHARACTERS: Final = 4000
+_CARD_CHARACTERS: Final = 4000  # The length of a README's beginning that names the licence
 _BESIDE_WEIGHTS: Final = 1.1  # Memory factor for activations and libraries beside the weights
 _INT8_SHARE: Final = 0.55  # Memory in int8 as a share of bfloat16's: only linear layers shrink
 
@@ -46,10 +46,10 @@ class Item:
     num_bytes: int
     family: str = ""
     licence: str = ""  # From its card; empty if unknown
-    width: int = 0  # Of its native size in pixels, with `height`; 0 if it cannot be read
+    width: int = 0  # The native size in pixels, with `height`; 0 if it cannot be read
     height: int = 0
     formats: tuple[str, ...] = ()  # The number formats of its weights, the most common first
-    needs: Mapping[str, int] = field(default_factory=dict)  # As `FirstModel.needs`; default first
+    needs: Mapping[str, int] = field(default_factory=dict)  # Bytes by format, default first
     is_tested: bool = True  # Whether SeedGrid's tests paint with its family
     deletable: bool = False  # Whether `download.delete` may delete it
     weights_sha256: str | None = None  # Its digest, if it was computed before
@@ -111,13 +111,13 @@ def describe(model: Model) -> Item:
         deletable=is_own(model.path) or kind == "hub",
     )
     try:
-        return _with_files(item, model.files)
+        return _with_details(item, model.files)
     except ModelError as error:
         return replace(item, problem=error)
 
 
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Return other models with noise of the same shape; the same family first, or it alone."""
+    """Return models of the same latent shape: the same family first, or only it if `is_family`."""
     others = []
     for model in registry.installed():
         if model.id == card.ref.id or model.is_lora:
@@ -130,7 +130,7 @@ def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(others))
 
 
-def _with_files(item: Item, files: ModelFiles) -> Item:
+def _with_details(item: Item, files: ModelFiles) -> Item:
     try:
         width, height = files.family.size(files.configs)
     except (KeyError, TypeError) as error:

@@ -1,8 +1,8 @@
 """Downloads models and LoRAs from the hub, one after the other, with progress, stop and resume.
 
-The hub's client deletes a partial file when a download breaks off (huggingface_hub 2). So each file
-is downloaded here into an unfinished file in the hub's cache, and renamed when its digest is right;
-the client then links the snapshot.
+The hub's client deletes a partial file when a download breaks off (huggingface_hub 2). So this
+module downloads each file into the hub's cache under a temporary name, and renames the file when
+its digest is right. Then the client makes the snapshot's links.
 """
 
 import contextlib
@@ -35,12 +35,12 @@ State = Literal["waiting", "asking", "fetching", "done", "failed", "stopped"]
 UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000  # Bytes that a download leaves free on the disk, for pictures
 
-_UNFINISHED_DOWNLOADS: Final = "downloads"
+_UNFINISHED_DOWNLOADS: Final = "downloads"  # The cache of their total bytes, by hub id
 _TRIES: Final = 5  # How many times in a row an answer may break off without a new byte
-_PAUSE_S: Final = 1.0
-_WAIT_S: Final = 30.0
+_PAUSE_S: Final = 1.0  # Before the next try
+_WAIT_S: Final = 30.0  # Timeout of the HTTP client
 
-Watch = Callable[[int], None]  # Gets the number of downloaded bytes; an exception stops it
+Watch = Callable[[int], None]  # Is given the downloaded bytes; if it raises, the download stops
 
 logger = logging.getLogger(__name__)
 
@@ -53,30 +53,30 @@ class Progress:
     state: State
     num_bytes: int = 0  # Downloaded bytes of `total`
     total: int = 0  # 0 until the hub has answered
-    left_s: float | None = None  # Estimated seconds until it is done; None if unknown
+    left_s: float | None = None  # Estimated seconds until the download is done; None if unknown
     error: SeedGridError | None = None
 
     @property
     def goes_on(self) -> bool:
-        """Whether it waits or is running."""
+        """Whether the download waits or is running."""
         return self.state in ("waiting", "asking", "fetching")
 
 
 class _Job:
     def __init__(self, hub_id: str) -> None:
-        self.now = Progress(id=hub_id, state="waiting")
+        self.progress = Progress(id=hub_id, state="waiting")
         self.is_stopped = False
-        self.began: tuple[float, int] | None = None  # When, and with how many bytes
+        self.began: tuple[float, int] | None = None  # Time and bytes of the first report
         self.ended = threading.Event()
 
     def watch(self, num_bytes: int) -> None:
-        """Note the downloaded bytes; raise if it was stopped."""
+        """Record the downloaded bytes; raise RunCancelled if the download was stopped."""
         if self.is_stopped:
             raise RunCancelled("run_cancelled")
         self.began = self.began or (time.monotonic(), num_bytes)
         elapsed_s, received = time.monotonic() - self.began[0], num_bytes - self.began[1]
-        left_s = (self.now.total - num_bytes) * elapsed_s / received if received > 0 else None
-        self.now = replace(self.now, num_bytes=num_bytes, left_s=left_s)
+        left_s = (self.progress.total - num_bytes) * elapsed_s / received if received > 0 else None
+        self.progress = replace(self.progress, num_bytes=num_bytes, left_s=left_s)
 
 
 class Downloads:
@@ -89,19 +89,19 @@ class Downloads:
         self._thread: threading.Thread | None = None
 
     def start(self, hub_id: str) -> Progress:
-        """Start or resume a download of a name that `read_download` reads, else `model_name`."""
+        """Start or resume a download; raise `model_name` unless `read_download` reads its id."""
         if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])
         with self._lock:
             job = self._jobs.get(hub_id)
-            if job is None or not job.now.goes_on:
+            if job is None or not job.progress.goes_on:
                 self._jobs.pop(hub_id, None)
                 job = self._jobs[hub_id] = _Job(hub_id)
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, daemon=True)
                     self._thread.start()
                 self._queue.put(job)
-            return job.now
+            return job.progress
 
     def known(self) -> tuple[Progress, ...]:
         """Return interrupted downloads of earlier processes, and all of this process."""
@@ -112,16 +112,17 @@ class Downloads:
             if done and isinstance(total, int):
                 known[hub_id] = Progress(id=hub_id, state="stopped", num_bytes=done, total=total)
         with self._lock:
-            return tuple((known | {name: job.now for name, job in self._jobs.items()}).values())
+            known |= {hub_id: job.progress for hub_id, job in self._jobs.items()}
+        return tuple(known.values())
 
     def stop(self, hub_id: str) -> None:
-        """Stop a download; its bytes are kept."""
+        """Stop a download; its bytes stay on the disk, and it can be resumed."""
         with self._lock:
             job = self._jobs.get(hub_id)
             if job is not None:
                 job.is_stopped = True
-                if job.now.state == "waiting":
-                    job.now = replace(job.now, state="stopped")
+                if job.progress.state == "waiting":
+                    job.progress = replace(job.progress, state="stopped")
                     job.ended.set()
 
     def discard(self, hub_id: str) -> None:
@@ -129,17 +130,17 @@ class Downloads:
         name = read_download(hub_id)[0]
         with self._lock:
             job = self._jobs.get(hub_id)
-            if name is None or (job is not None and job.now.goes_on):
+            if name is None or (job is not None and job.progress.goes_on):
                 raise ModelError("download_busy", value=hub_id[:80])
             self._jobs.pop(hub_id, None)
         discard_unfinished(name)
-        _forget(hub_id)
+        _forget_unfinished(hub_id)
 
     def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
         """Wait until a download ends, or for `timeout_s`."""
         job = self._jobs[hub_id]
         job.ended.wait(timeout_s)
-        return job.now
+        return job.progress
 
     def close(self) -> None:
         """Stop all downloads; they can be resumed."""
@@ -153,7 +154,7 @@ class Downloads:
             with self._lock:
                 if job.is_stopped:
                     continue
-                job.now = replace(job.now, state="asking")
+                job.progress = replace(job.progress, state="asking")
             state: State = "done"
             error: SeedGridError | None = None
             try:
@@ -164,22 +165,22 @@ class Downloads:
                 state, error = "failed", caught
             except Exception as caught:  # Any error: the thread continues with the next download.
                 logger.exception("a download failed")
-                data = {"value": job.now.id, "reason": type(caught).__name__}
+                data = {"value": job.progress.id, "reason": type(caught).__name__}
                 state, error = "failed", ModelError("download_failed", **data)
-            job.now = replace(job.now, state=state, error=error, left_s=None)
+            job.progress = replace(job.progress, state=state, error=error, left_s=None)
             job.ended.set()
 
     def _fetch(self, job: _Job) -> None:
-        hub_id = job.now.id
+        hub_id = job.progress.id
         model = hub.ask(hub_id)
         if model.lora:
             check_free(model)
         if job.is_stopped:
             raise RunCancelled("run_cancelled")
-        job.now = replace(job.now, total=model.num_bytes, state="fetching")
+        job.progress = replace(job.progress, total=model.num_bytes, state="fetching")
         remember_one(_UNFINISHED_DOWNLOADS, hub_id, model.num_bytes)
         fetch(model, job.watch)
-        _forget(hub_id)
+        _forget_unfinished(hub_id)
         if not model.lora:
             if model.licence:  # The model's card is not downloaded.
                 remember_one(LICENCES, model.id, model.licence)
@@ -187,18 +188,18 @@ class Downloads:
         repository = repository_folder(model.id)
         keep_lora(model, repository / "blobs" / model.files[0].digest)
         for folder in (repository / "blobs", repository):
-            with contextlib.suppress(OSError):  # It holds other files.
+            with contextlib.suppress(OSError):  # The folder holds other files.
                 folder.rmdir()
 
 
-def _forget(hub_id: str) -> None:
+def _forget_unfinished(hub_id: str) -> None:
     known = recall(_UNFINISHED_DOWNLOADS)
     if known.pop(hub_id, None) is not None:
         remember(_UNFINISHED_DOWNLOADS, known)
 
 
 def delete(hub_id: str, path: Path) -> int:
-    """Delete a model; raise `model_kept` for the bundled and the user's own, or `download_busy`."""
+    """Delete a model of `own_folder` or the hub's cache; else `model_kept`, or `download_busy`."""
     if is_own(path):
         return delete_own(path)
     repository = path.parent.parent
@@ -213,9 +214,9 @@ def delete(hub_id: str, path: Path) -> int:
 def fetch(model: HubModel, watch: Watch) -> None:
     """Download the missing files of a model.
 
-    Raises `download_room` before, `download_digest`, `download_busy`; as `hub.translated`.
+    Raises `download_room` beforehand, `download_digest`, `download_busy`; also as `hub.translated`.
     """
-    with _alone(model.id), hub.translated(model.id):
+    with _lock_download(model.id), hub.translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
         missing = [file for file in model.files if not (blobs / file.digest).is_file()]
         partly = sum(size_of(blobs / f"{file.digest}{UNFINISHED}") for file in missing)
@@ -237,18 +238,18 @@ def fetch(model: HubModel, watch: Watch) -> None:
 
 def fetch_configurations(model: HubModel, folder: Path) -> None:
     """Download a single file's configurations and tokenizer, a few MB, into a folder."""
-    aside = folder.with_name(f".{folder.name}{UNFINISHED}")
-    with _alone(model.id), hub.translated(model.id):
-        shutil.rmtree(aside, ignore_errors=True)
+    temporary = folder.with_name(f".{folder.name}{UNFINISHED}")
+    with _lock_download(model.id), hub.translated(model.id):
+        shutil.rmtree(temporary, ignore_errors=True)
         try:
             for file in (each for each in model.files if not each.name.endswith(SUFFIX)):
-                place = aside / file.name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                _fetch_file(model, file, aside, lambda _: None)
-                (aside / file.digest).replace(place)
-            aside.replace(folder)
+                target = temporary / file.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _fetch_file(model, file, temporary, lambda _: None)
+                (temporary / file.digest).replace(target)
+            temporary.replace(folder)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def unfinished_bytes(hub_id: str) -> int:
@@ -259,13 +260,13 @@ def unfinished_bytes(hub_id: str) -> int:
 
 def discard_unfinished(hub_id: str) -> None:
     """Delete the files of an interrupted download."""
-    with _alone(hub_id):
+    with _lock_download(hub_id):
         for path in (repository_folder(hub_id) / "blobs").glob(f"*{UNFINISHED}"):
             path.unlink(missing_ok=True)
 
 
-def _alone(hub_id: str) -> contextlib.AbstractContextManager[object]:
-    """Take the lock of a model between threads and processes, until the block ends."""
+def _lock_download(hub_id: str) -> contextlib.AbstractContextManager[object]:
+    """Lock a model's download until the block ends; raise `download_busy` if it is locked."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache_folder() / f"download {hub_id.replace('/', '--')}.lock", timeout=0)
     try:
@@ -310,24 +311,24 @@ def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> Non
     from huggingface_hub.utils import build_hf_headers
 
     url = hf_hub_url(model.id, file.name, revision=model.revision)
-    span = {"Accept-Encoding": "identity", "Range": f"bytes={target.tell()}-"}
-    headers = build_hf_headers() | span
+    extra_headers = {"Accept-Encoding": "identity", "Range": f"bytes={target.tell()}-"}
+    headers = build_hf_headers() | extra_headers
     with get_session().stream(
         "GET", url, headers=headers, timeout=_WAIT_S, follow_redirects=True
     ) as answer:
         hf_raise_for_status(answer)
-        if answer.status_code != 206:  # A server without ranges begins at the beginning.
+        if answer.status_code != 206:  # The server ignored `Range` and sends the whole file.
             target.seek(0)
             target.truncate()
-        for piece in answer.iter_bytes():  # As they come: no byte is lost when it breaks off.
+        for piece in answer.iter_bytes():  # Each is written at once: none is lost at a break.
             target.write(piece)
             watch(target.tell())
             if target.tell() > file.size:
-                return  # More than the hub's size: its digest is wrong.
+                return  # The file is too long: `_fetch_file` refuses it.
 
 
 def _digest(path: Path, file: HubFile) -> str:
-    """Return what the hub would call this content."""
+    """Return a file's digest as the hub computes it: SHA-256, or for a small file git's SHA-1."""
     with path.open("rb") as content:
         if len(file.digest) == 64:
             return hashlib.file_digest(content, "sha256").hexdigest()
@@ -341,7 +342,7 @@ def _link(model: HubModel) -> None:
 
     names = [file.name for file in model.files]
     was_quiet = utils.are_progress_bars_disabled()
-    utils.disable_progress_bars()  # We have our own.
+    utils.disable_progress_bars()  # SeedGrid shows its own progress.
     try:
         folder = snapshot_download(model.id, revision=model.branch, allow_patterns=names)
     finally:

@@ -1,6 +1,6 @@
 """The pipeline families that SeedGrid paints with, and how each is called.
 
-A family is read from its class in diffusers (`pipeline_source.py`); a table row has the rest.
+Most facts are read from the class's source in diffusers (`pipeline_source.py`); `_ROWS` has others.
 """
 
 import re
@@ -22,7 +22,7 @@ Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit", "trig
 `noise`: the noise or the velocity of a diffusion process. `flow`: a flow's velocity.
 `consistency`: the picture itself, in a loop that only LCM's scheduler fits. `unscaled`: like
 `noise`, in a loop that never calls `scale_model_input`, so only schedulers that need no scaling.
-`implicit`: the same in `DDIMPipeline`'s loop, which passes arguments that only DDIM's takes.
+`implicit`: like `unscaled`, in `DDIMPipeline`'s loop, whose arguments only DDIMScheduler takes.
 `trigflow`: the velocity on a circle, in a loop that only SCM's scheduler fits.
 """
 
@@ -41,36 +41,36 @@ class Family:
     denoiser: Literal["unet", "transformer"] = "unet"  # The component that is run at every step
     has_prompt: bool = True
     has_negative_prompt: bool = True
-    guidance: str = "guidance_scale"  # The guidance scale's name in its call; empty if none
+    guidance: str = "guidance_scale"  # The guidance scale's name in the call; empty if none
     num_inference_steps: int = 25
     guidance_scale: float = 7.5
     patch: int = 1  # The denoiser's patch size in latent pixels, if its configuration has none
     base_multiple: int = 8  # The multiple in pixels that the pipeline itself requires of a size
-    default_latent: int | None = None  # Side in latent pixels, if no configuration has one
-    default_px: int | None = None  # The same in pixels
-    # An absent negative prompt is embedded as zeros, so it shares no call with an empty one
+    default_latent: int | None = None  # Default side in latent pixels, if the pipeline sets one
+    default_px: int | None = None  # Default side in pixels, if there is no side in latent pixels
+    # An absent negative prompt is embedded as zeros: recipes with and without one share no call
     zeroes_empty_negative: bool = False
     has_weights: bool = False  # All text encoders are CLIP: words can be weighted
-    image_to_image: str = ""  # diffusers' pipeline for it; empty if there is none
-    image_to_image_takes_size: bool = False  # Otherwise it uses the start picture's
-    binned_sizes: tuple[int, ...] = ()  # Sample sizes for which it has a table of aspect ratios
+    image_to_image: str = ""  # The image-to-image pipeline; empty if there is none
+    image_to_image_takes_size: bool = False  # Otherwise the start picture's size is used
+    binned_sizes: tuple[int, ...] = ()  # Sample sizes with a table of aspect ratios
     optional_components: tuple[str, ...] = ()  # For example SD3's T5
-    single_step_predicts: bool = False  # A single step uses the scheduler's predicted picture
+    single_step_predicts: bool = False  # A run of one step uses the scheduler's predicted picture
     fragile: bool = False  # Only the same hardware and versions reproduce it
-    # Names of `encode_prompt`'s results in the call (the second is the mask), if prompts are
-    # encoded one by one because a longer neighbour would change them
+    # Parameters of the call for `encode_prompt`'s results (the second is the mask), if prompts are
+    # encoded one by one because a longer prompt beside them would change the results
     embeds_names: tuple[str, ...] = ()
     tokens_per_block: int = 128  # Prompts that fill equally many such blocks may share a call
     takes_embeds_list: bool = False  # Whether its call takes the embeddings as a list
     needs_own_scheduler: bool = False
     can_mix_noise: bool = True  # Whether the noise of several seeds can be mixed
-    separate_call_pattern: re.Pattern[str] | None = None  # Matching prompts have calls of their own
+    separate_call_pattern: re.Pattern[str] | None = None  # Matches share no call with other prompts
     passes_mu: bool = False
     components: Mapping[str, tuple[str, ...]]
     bins_by_default: bool = False  # Whether it replaces a size by one of a table by default
     has_clean_caption: bool = False  # Whether it cleans prompts, unless its call says otherwise
     fixed_size: bool = False  # Whether it paints only its default size
-    lock_width: int = LOCK_WIDTH  # The default; 1 if its denoiser mixes the pictures of a batch
+    lock_width: int = LOCK_WIDTH  # Default batch width; 1 if the denoiser mixes pictures
     is_tested: bool = False  # Whether SeedGrid's tests paint with a small pipeline of it
 
     @property
@@ -89,7 +89,7 @@ class Family:
         return self.has_negative_prompt and needs and recipe.guidance_scale > 1
 
     def negative_prompt_of(self, recipe: Recipe) -> str:
-        """Return the negative prompt of the call; for an empty one Qwen-Image's authors use " "."""
+        """Return a call's negative prompt; with true CFG an empty one is " ", as in Qwen-Image."""
         words = recipe.negative_prompt
         plain = plain_words(words) if recipe.weights else words
         return plain or (" " if self.guidance == "true_cfg_scale" else "")
@@ -125,7 +125,7 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return the call's arguments for one `batch_key`, without generators and start."""
+        """Return a call's arguments for recipes of one `batch_key`, except generators and start."""
         first = cells[0]
         arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps}
         if not self.has_prompt:
@@ -173,12 +173,12 @@ def _vae(configs: Configs) -> dict[str, Any]:
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|‘[^‘’\n]*’|“[^“”\n]*”")
 """Matches quotations as diffusers' own pattern does, in linear time."""
 _SANA: Final[dict[str, Any]] = {"base_multiple": 32, "patch": 1}
-_SEPARATE: Final[dict[str, Any]] = {"embeds_names": ("prompt_embeds",), "tokens_per_block": 1}
+_ONE_BY_ONE: Final[dict[str, Any]] = {"embeds_names": ("prompt_embeds",), "tokens_per_block": 1}
 _ROWS: Final[dict[str, dict[str, Any]]] = {
     "StableDiffusionPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusionXLPipeline": {"num_inference_steps": 25, "has_weights": True},
     "StableDiffusion3Pipeline": {"optional_components": ("text_encoder_3", "tokenizer_3")},
-    # Its second guidance, which would need them, is off.
+    # Negative prompts need true CFG, which SeedGrid leaves off.
     "FluxPipeline": {"has_negative_prompt": False},
     "PixArtAlphaPipeline": {"binned_sizes": (32, 64, 128), "single_step_predicts": True},
     "PixArtSigmaPipeline": {"binned_sizes": (32, 64, 128, 256)},
@@ -189,27 +189,27 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "DDIMPipeline": {"sampling": "implicit", "guidance_scale": 0.0},
     "StableUnCLIPPipeline": {"fragile": True},
     "QwenImagePipeline": {"embeds_names": ("prompt_embeds", "prompt_embeds_mask")},
-    "ZImagePipeline": _SEPARATE | {"tokens_per_block": 32, "takes_embeds_list": True},
+    "ZImagePipeline": _ONE_BY_ONE | {"tokens_per_block": 32, "takes_embeds_list": True},
     "Flux2Pipeline": {},
     "Flux2KleinPipeline": {},
     "ChromaPipeline": {},
-    "Lumina2Pipeline": _SEPARATE | {"embeds_names": ("prompt_embeds", "prompt_attention_mask")},
+    "Lumina2Pipeline": _ONE_BY_ONE | {"embeds_names": ("prompt_embeds", "prompt_attention_mask")},
     "AuraFlowPipeline": {},
     "KolorsPipeline": {},
     "Krea2Pipeline": {},
     # Quoted text goes to a second text encoder, and changes the whole batch.
     "HunyuanImagePipeline": {"separate_call_pattern": _QUOTED},
-    # It scales every size to one area; its experts mix the tokens of all pictures of a batch.
+    # The pipeline scales every size to one area; the experts mix the tokens of a batch's pictures.
     "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "passes_mu": True},
-    "CogView4Pipeline": _SEPARATE | {"base_multiple": 16},
-    "ErnieImagePipeline": _SEPARATE | {"takes_embeds_list": True},
+    "CogView4Pipeline": _ONE_BY_ONE | {"base_multiple": 16},
+    "ErnieImagePipeline": _ONE_BY_ONE | {"takes_embeds_list": True},
 }  # The tested pipelines, with what their source does not say
 
 FAMILIES: Final = tuple(_ROWS)  # The tested pipelines
 _USUAL_PX: Final = 1024
 _GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
 _SAMPLINGS: Final[dict[str, Sampling]] = {"FlowMatch": "flow", "LCM": "consistency"}
-_OTHER_OUTPUTS: Final = {  # Of other pipelines, by the error's code
+_OTHER_OUTPUTS: Final = {  # What pipelines for video and audio return, by the error's code
     "model_video": {"frames", "video", "videos"},
     "model_audio": {"audio", "audios", "sound"},
 }
@@ -241,17 +241,17 @@ def family_of(name: str) -> Family:
             raise ModelError("model_needs_picture", value=name, family=name)
         if not source.outputs & {"images", "image"} or not source.parameters.keys() >= _PARAMETERS:
             raise ModelError("model_other", value=name, family=name)
-    return Family(**(_read(name, source) | _ROWS.get(name, {})))
+    return Family(**(_fields_from(name, source) | _ROWS.get(name, {})))
 
 
-def _read(name: str, source: PipelineSource) -> dict[str, Any]:
+def _fields_from(name: str, source: PipelineSource) -> dict[str, Any]:
     parameters, components = source.parameters, source.components
     is_transformer = "transformer" in components
     scales = [name for name in _GUIDANCE if isinstance(parameters.get(name), int | float)]
     guidance = scales[0] if scales else ""
     scheduler = " ".join(components.get("scheduler", ()))
-    start = begins_from_picture(name)
-    begins = read_pipeline(start) if start else None
+    image_to_image = begins_from_picture(name)
+    its_source = read_pipeline(image_to_image) if image_to_image else None
     return {
         "pipeline": name,
         "sampling": next((s for mark, s in _SAMPLINGS.items() if mark in scheduler), "noise"),
@@ -265,8 +265,8 @@ def _read(name: str, source: PipelineSource) -> dict[str, Any]:
         "default_latent": source.default_sample_size,
         "default_px": parameters.get("height") or (_USUAL_PX if is_transformer else None),
         "zeroes_empty_negative": "force_zeros_for_empty_prompt" in components,
-        "image_to_image": start,
-        "image_to_image_takes_size": begins is not None and "height" in begins.parameters,
+        "image_to_image": image_to_image,
+        "image_to_image_takes_size": its_source is not None and "height" in its_source.parameters,
         "needs_own_scheduler": source.needs_own_scheduler,
         "can_mix_noise": source.can_mix_noise,
         "passes_mu": source.passes_mu,

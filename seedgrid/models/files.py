@@ -39,15 +39,15 @@ _LOADED_SUFFIXES: Final = (".json", ".txt", ".model", SUFFIX, GGUF)
 _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
 """Required components; others may be empty, for example a safety checker."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
-_SD3: Final = "model.diffusion_model.joint_blocks."
-CONFIGURATIONS: Final = {  # Of the hub, by a prefix of tensor names; the first match counts
+_SD3: Final = "model.diffusion_model.joint_blocks."  # The prefix of SD 3's tensors
+CONFIGURATIONS: Final = {  # Repositories of the hub, by tensor prefix; the first match counts
     "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
     "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
     f"{_SD3}37.": "stabilityai/stable-diffusion-3.5-large",
     f"{_SD3}0.x_block.attn2.": "stabilityai/stable-diffusion-3.5-medium",
     _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
 }
-_OPTIONAL_ENCODERS: Final = {  # May be missing in a single file of SD 3, by tensor prefix
+_OPTIONAL_ENCODERS: Final = {  # Components that a file of SD 3 may lack, by tensor prefix
     "text_encoders.clip_l.": "text_encoder",
     "text_encoders.clip_g.": "text_encoder_2",
     "text_encoders.t5xxl.": "text_encoder_3",
@@ -67,7 +67,7 @@ class ModelFiles:
     files: dict[str, Path]  # All files that are loaded, by name within the folder
     num_parameters: int
     checkpoint: Path | None = None  # The single file with all weights
-    absent: tuple[str, ...] = ()  # Optional components that it lacks, which diffusers has to know
+    absent: tuple[str, ...] = ()  # Optional components that it lacks; diffusers is given None
     is_distilled: bool = False  # Whether its index says that it is distilled for few steps
     quantiser: str = ""  # The library of `QUANTISERS` that reads the weights; empty for plain ones
 
@@ -101,7 +101,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     configs = _configs(folder, components)
     _check_paints_from_noise(configs, folder.name)
     if "guider" in family.components and "guider" not in components:
-        # It is distilled: negative prompts have no effect.
+        # Without a guider the model is distilled: negative prompts have no effect.
         family = replace(family, has_negative_prompt=False)
     weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
@@ -126,7 +126,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
 
 def configuration_source(path: Path) -> str | Path:
-    """Return a single file's configurations: a folder, or a hub id; else `model_unrecognised`."""
+    """Return the folder or hub id of a single file's configurations; raise `model_unrecognised`."""
     header = read_header(path, path.name)
     beside = path.with_suffix("")
     if (beside / INDEX).is_file():
@@ -142,9 +142,9 @@ def read_single_file(path: Path, configurations: Path) -> ModelFiles:
     files = read_folder(configurations, needs_weights=False)
     header = read_header(path, path.name)
     if _has_prefix(header, _SD3):
-        for prefix, part in _OPTIONAL_ENCODERS.items():
-            if part not in files.absent and not _has_prefix(header, prefix):
-                raise ModelError("model_part", value=path.name, part=part)
+        for prefix, component in _OPTIONAL_ENCODERS.items():
+            if component not in files.absent and not _has_prefix(header, prefix):
+                raise ModelError("model_part", value=path.name, part=component)
     named = {f"configurations/{name}": file for name, file in files.files.items()}
     configs = {name: file for name, file in named.items() if file.suffix != SUFFIX}
     return replace(
@@ -221,7 +221,7 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
             if _NEEDED.fullmatch(name) and name not in family.optional_components:
                 raise ModelError("model_part", value=model, part=name)
             continue
-        # Other modules than diffusers' own pipelines are foreign code.
+        # Any library other than these and diffusers' pipeline modules is foreign code.
         is_name = isinstance(library, str) and _NAME.fullmatch(library)
         module = package_folder() / "pipelines" / str(library) / "__init__.py"
         if library not in _LIBRARIES and not (is_name and module.is_file()):
@@ -232,22 +232,22 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
 
 def _check_denoiser(components: dict[str, str], model: str, family: Family) -> None:
     """Refuse a denoiser of another class than the pipeline's source names."""
-    part = family.denoiser
-    expected, class_name = family.components.get(part, ()), components.get(part)
+    name = family.denoiser
+    expected, class_name = family.components.get(name, ()), components.get(name)
     if class_name is None:
-        raise ModelError("model_part", value=model, part=part)
+        raise ModelError("model_part", value=model, part=name)
     # Older folders say `Transformer2DModel` where diffusers has a more specific class now.
     if not any(each.endswith(class_name) for each in expected):
         data = {"family": family.pipeline, "found": class_name, "wanted": expected[-1]}
-        raise ModelError("model_mixed", value=model, part=part, **data)
+        raise ModelError("model_mixed", value=model, part=name, **data)
 
 
 def _check_paints_from_noise(configs: Configs, model: str) -> None:
     """Refuse an inpainting denoiser, whose input also has a picture and a mask."""
-    takes = configs.get("unet", {}).get("in_channels")
+    inputs = configs.get("unet", {}).get("in_channels")
     latent = configs.get("vae", {}).get("latent_channels")
-    if isinstance(takes, int) and isinstance(latent, int) and takes > latent:
-        raise ModelError("model_inpainting", value=model, file="unet/config.json", channels=takes)
+    if isinstance(inputs, int) and isinstance(latent, int) and inputs > latent:
+        raise ModelError("model_inpainting", value=model, file="unet/config.json", channels=inputs)
 
 
 def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str:
@@ -266,12 +266,12 @@ def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str
 
 def _common_variant(folder: Path, weighted: list[str]) -> str | None:
     """Return the variant that all components have; None, the plain files, is preferred."""
-    each = [
+    variants = [
         {match[1] if (match := VARIANT.search(path.name)) else None for path in paths}
         for name in weighted
         if (paths := sorted((folder / name).glob(f"*{SUFFIX}")))
     ]
-    common: set[str | None] = set.intersection(*each) if each else set()
+    common: set[str | None] = set.intersection(*variants) if variants else set()
     return None if None in common else min(common, key=str, default=None)
 
 
@@ -293,7 +293,7 @@ def _check_weights(folder: Path, name: str, paths: list[Path]) -> int:
     """Check a component's weight files and return their number of parameters."""
     weights = [path for path in paths if path.suffix == SUFFIX]
     if quantised := [path for path in paths if path.suffix == GGUF]:
-        # The header is read when it is loaded, since its library has no limits on headers.
+        # Its header is read only when the model is loaded: gguf reads headers without limits.
         if len(quantised) > 1:
             raise ModelError("model_gguf", value=quantised[1].name)
         with quantised[0].open("rb") as file:

@@ -1,6 +1,6 @@
 """The hub's information on a model before its download: files, sizes, digests, licence.
 
-All requests use the hub's client with its login, cache and mirror (`HF_ENDPOINT`); errors are ours.
+The hub's client makes all requests, with its login, cache and mirror (`HF_ENDPOINT`).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from seedgrid.models.files import INDEX, SUFFIX, VARIANT, is_lora, parse_object
 
 logger = logging.getLogger(__name__)
 
-_WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
+_LOADABLE: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
 _TINY_FILES: Final = ("config.json", "diffusion_pytorch_model.safetensors")
 _TINY_DECODERS: Final = {
     (4, 0.18215): "madebyollin/taesd",
@@ -44,7 +44,7 @@ _MAX_INDEX_BYTES: Final = 1_000_000
 class HubFile:
     """One file of a repository."""
 
-    name: str  # With its folder
+    name: str  # The path in the repository
     size: int  # In bytes
     digest: str  # The SHA-256 of its content; for a small file its git SHA-1
 
@@ -55,7 +55,7 @@ class HubModel:
 
     id: str
     branch: str  # The requested branch, tag or commit
-    revision: str  # The commit it stands for now
+    revision: str  # The commit that `branch` names
     files: tuple[HubFile, ...]
     licence: str  # From the model's card; empty if it names none
     lora: str = ""  # The LoRA's name; empty for a whole model
@@ -68,13 +68,13 @@ class HubModel:
 
 
 def read_download(text: str) -> tuple[str | None, str | None, str]:
-    """Read `org/name@revision` and a file: `org/name/fox.safetensors`; else None, None, ""."""
+    """Return hub id, revision and file of `org/name/fox.safetensors@main`; else None, None, ""."""
     path, at, revision = text.partition("@")
     owner, name, *folders = [*path.split("/"), ""]
     hub_id, file = f"{owner}/{name}", "/".join(folders)[:-1]
-    is_file = not file or (file.endswith(SUFFIX) and all(map(is_folder_name, file.split("/"))))
-    is_commit = not at or all(map(is_revision, revision.split("/")))  # Branches may have slashes.
-    if not is_hub_id(hub_id) or not is_file or not is_commit:
+    is_path = not file or (file.endswith(SUFFIX) and all(map(is_folder_name, file.split("/"))))
+    is_ref = not at or all(map(is_revision, revision.split("/")))  # Branches may have slashes.
+    if not (is_hub_id(hub_id) and is_path and is_ref):
         return None, None, ""
     return hub_id, revision or None, file
 
@@ -96,7 +96,7 @@ def ask(hub_id: str) -> HubModel:
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         siblings = {each.rfilename: each for each in info.siblings or ()}
         if INDEX in siblings and not file:
-            names = _model_names(name, _read_json(name, info, siblings[INDEX]), list(siblings))
+            names = _loaded_files(name, _read_json(name, info, siblings[INDEX]), list(siblings))
         elif name in _TINY_DECODERS.values() and siblings.keys() >= {*_TINY_FILES} and not file:
             names = list(_TINY_FILES)
         else:
@@ -117,8 +117,8 @@ def ask(hub_id: str) -> HubModel:
     )
 
 
-def _model_names(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the files to download, and refuse models that cannot be loaded."""
+def _loaded_files(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the names of the files to download; refuse models that cannot be loaded."""
     model = hub_id.rpartition("/")[2]
     components = model_files.components_of(index, model, model_files.family_in(index, model))
     for folder, class_name in components.items():
@@ -126,8 +126,8 @@ def _model_names(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> li
         is_safe = any(name.endswith(SUFFIX) for name in own)
         if own and not is_safe and not model_files.WITHOUT_WEIGHTS.search(class_name):
             raise ModelError("model_pickle", value=hub_id, file=f"{folder}/")
-    loaded = [name for name in names if (m := _WANTED.fullmatch(name)) and m[1] in components]
-    plain = set(names)  # Of a variant such as fp16 only files without a plain counterpart.
+    loaded = [name for name in names if (m := _LOADABLE.fullmatch(name)) and m[1] in components]
+    plain = set(names)  # A variant's file, as of fp16, is left out if the plain one exists.
     return [INDEX] + [
         name
         for name in loaded
@@ -136,7 +136,7 @@ def _model_names(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> li
 
 
 def _lora_file(hub_id: str, info: Any, file: str) -> str:  # noqa: ANN401 (the client's)
-    """Return the only LoRA of a repository, or the one of that file name, by its header."""
+    """Return the name of the repository's only LoRA, or `file`, if its header is a LoRA's."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import SafetensorsParsingError
 
@@ -194,16 +194,16 @@ def snapshots(repository: Path, names: Sequence[str] = (INDEX,)) -> list[Path]:
 
 @contextlib.contextmanager
 def translated(hub_id: str) -> Iterator[None]:
-    """Raise errors of the hub's client in the block as ours; unknown ones are logged."""
+    """Raise errors of the hub's client in the block as ModelErrors; log unknown ones."""
     try:
         yield
     except SeedGridError:
         raise
     except Exception as error:  # Of any type: see `_CONNECTION`.
-        raise _refusal(hub_id, error) from error
+        raise _as_model_error(hub_id, error) from error
 
 
-def _refusal(hub_id: str, error: Exception) -> ModelError:
+def _as_model_error(hub_id: str, error: Exception) -> ModelError:
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):

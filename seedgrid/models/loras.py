@@ -1,8 +1,9 @@
-"""Low-rank adaptations (LoRAs) on this machine: safetensors files, by name and by content.
+"""Finds, lists, adds and deletes LoRAs, low-rank adaptations in safetensors files.
 
 A LoRA is found by file, by the name of one that was used before or is in a folder of
 `SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
-model (metadata, or card on the hub) are untrusted text. Loading checks if it fits a model.
+model (metadata, or card on the hub) are untrusted text. Whether a LoRA fits a
+model is checked only when it is loaded.
 """
 
 import json
@@ -27,9 +28,9 @@ from seedgrid.storage.files import make_folder, size_of
 
 MAX_WORDS: Final = 6
 
-_SOURCES: Final = "lora_sources"
-_CARDS: Final = "lora_cards"
-_MAX_CHARACTERS: Final = 60
+_SOURCES: Final = "lora_sources"  # The cache of hub ids by LoRA name
+_CARDS: Final = "lora_cards"  # The cache of trigger words and licences by LoRA name
+_MAX_CHARACTERS: Final = 60  # Of one trigger word or base model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ def _source_of(name: str) -> str:
 
 def _folders() -> list[Path]:
     roots = (*models_folders(), own_folder())
-    return [place for root in roots for place in (root / LORAS_FOLDER, root)]
+    return [folder for root in roots for folder in (root / LORAS_FOLDER, root)]
 
 
 LORAS: Final = Shelf(
@@ -69,10 +70,10 @@ def find_lora(name: str) -> Lora:
     `lora_damaged`.
     """
     if is_hub_id(name):
-        fetched = [known for known, hub_id in recall(_SOURCES).items() if hub_id == name]
-        if not fetched:
+        names = [each for each, hub_id in recall(_SOURCES).items() if hub_id == name]
+        if not names:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
-        name = fetched[-1]
+        name = names[-1]
     return LORAS.find(name)
 
 
@@ -116,17 +117,17 @@ def describe_lora(path: Path) -> LoraItem:
 
 def check_free(model: HubModel) -> None:
     """Raise `model_there` if another file already has the name of a LoRA of the hub."""
-    place = _place(model)
-    if place.exists() and file_digest(place) != model.files[0].digest:
-        raise ModelError("model_there", value=place.name)
+    path = _path_of(model)
+    if path.exists() and file_digest(path) != model.files[0].digest:
+        raise ModelError("model_there", value=path.name)
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Move a downloaded LoRA to the others, and remember its card; raises as `check_free`."""
+    """Move a downloaded LoRA to the LoRAs, and store its card's facts; raises as `check_free`."""
     check_free(model)
-    place = _place(model)
-    make_folder(place.parent)
-    shutil.move(fetched, place)
+    path = _path_of(model)
+    make_folder(path.parent)
+    shutil.move(fetched, path)
     remember_one(_SOURCES, model.lora, model.id)
     remember_one(_CARDS, model.lora, [model.words[:400], model.licence])
 
@@ -141,7 +142,7 @@ def delete_lora(name: str) -> int:
     raise ModelError("model_missing", value=name[:200])
 
 
-def _place(model: HubModel) -> Path:
+def _path_of(model: HubModel) -> Path:
     return own_folder() / LORAS_FOLDER / f"{model.lora}{SUFFIX}"
 
 

@@ -1,7 +1,7 @@
 """Reads a pipeline class of diffusers from its source, without importing it.
 
 The parameters of `__call__`, the components of `__init__` and the returned fields nearly suffice to
-call a pipeline that is in no table here.
+call a pipeline that has no row in `families.py`.
 """
 
 import ast
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"\w+")
 class PipelineSource:
     """One pipeline class."""
 
-    parameters: Mapping[str, Any]  # Of `__call__`, with default; None if that is no literal
+    parameters: Mapping[str, Any]  # Of `__call__`, with literal defaults; others are None
     required: tuple[str, ...]  # Parameters without a default
     components: Mapping[str, tuple[str, ...]]  # Of `__init__`, with the names of their classes
     outputs: frozenset[str]  # The fields that the call returns: `images`, `frames`, `audios`
@@ -36,8 +36,8 @@ class PipelineSource:
 
 @cache
 def read_pipeline(name: str) -> PipelineSource | None:
-    """Read a class; None if the installed diffusers has none of that name."""
-    path = _places().get(name)
+    """Read a pipeline class by its name; None if the installed diffusers has no such pipeline."""
+    path = _source_files().get(name)
     if path is None:
         return None
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -70,7 +70,7 @@ def read_pipeline(name: str) -> PipelineSource | None:
 
 @cache
 def begins_from_picture(name: str) -> str:
-    """Return the image-to-image pipeline of diffusers' own table; empty if there is none."""
+    """Return the name of diffusers' image-to-image form of a pipeline; empty if there is none."""
     path = package_folder() / "pipelines" / "auto_pipeline.py"
     table = path.read_text(encoding="utf-8")
     renamed = name.replace("Pipeline", "Img2ImgPipeline")
@@ -89,7 +89,7 @@ def package_folder() -> Path:
 
 
 @cache
-def _places() -> dict[str, Path]:
+def _source_files() -> dict[str, Path]:
     """Return the file of each pipeline class."""
     paths = (package_folder() / "pipelines").rglob("pipeline_*.py")
     return {

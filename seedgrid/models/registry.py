@@ -23,7 +23,7 @@ from seedgrid.models.loras import may_be_lora
 from seedgrid.models.shelf import BUNDLED, bundled_folder, own_folder
 from seedgrid.storage.cache import recall_texts, remember_one, states
 
-_PLACES: Final = "places"
+_PATHS: Final = "places"  # The cache of the paths of models that were used, by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Model:
 
     @cached_property
     def is_lora(self) -> bool:
-        """Whether it is a LoRA's file instead."""
+        """Whether the path is a LoRA's file, which is no model."""
         return may_be_lora(self.path)
 
     @cached_property
@@ -54,37 +54,38 @@ class Model:
 
     @cached_property
     def card(self) -> ModelCard:
-        """The model's card; the first time all weights are read for their digest."""
+        """The model's card; its first use reads all weights to compute their digest."""
         digest = self.files.digest()
         ref = ModelRef(id=self.id, revision=self.revision, weights_sha256=digest)
         return make_card(ref, self.files)
 
 
-def _read_once(name: str, revision: str, path: Path) -> Model:
-    """Return the same object, with what it has read, until one of its files changes."""
+def _cached_model(name: str, revision: str, path: Path) -> Model:
+    """Return the Model of a path, with its files and card cached until one of the files changes."""
     folder = path if path.is_dir() else path.with_suffix("")
     paths = [path, *folder.glob("*"), *folder.glob("*/*")]
-    if folder != path:  # Its configurations may be in the hub's cache.
+    if folder != path:  # A single file's configurations may be in the hub's cache.
         for repository in map(repository_folder, model_files.CONFIGURATIONS.values()):
             paths += [*repository.glob("[rs]*/*"), *repository.glob("snapshots/*/*")]
     files = {str(each): each for each in paths}
-    return _same(name, revision, path, (*sorted(files), *states(files)))
+    return _model_of_state(name, revision, path, (*sorted(files), *states(files)))
 
 
 @lru_cache(maxsize=512)
-def _same(name: str, revision: str, path: Path, _states: tuple[str, ...]) -> Model:
+def _model_of_state(name: str, revision: str, path: Path, _states: tuple[str, ...]) -> Model:
     return Model(id=name, revision=revision, path=path)
 
 
 def find(name: str | None) -> Model:
-    """Find a model by what a person calls it; None is `SEEDGRID_MODEL`, or the bundled model.
+    """Find a model by path, name or hub id; None means `SEEDGRID_MODEL`, else the bundled model.
 
-    Raises `model_missing` with what to do, `model_name`, `model_gguf` or `model_pickle`.
+    A path is stored, so that its name finds it later. Raises `model_missing`, `model_name`,
+    `model_gguf` or `model_pickle`.
     """
     name = name or default_model()
     path = Path(name)
     if name == BUNDLED:
-        return _read_once(BUNDLED, "local", bundled_folder())
+        return _cached_model(BUNDLED, "local", bundled_folder())
     if len(name) > 1000 or not name.isprintable():
         raise ModelError("model_name", value=name[:80])
     if path.suffix == model_files.GGUF:
@@ -94,12 +95,12 @@ def find(name: str | None) -> Model:
     path = path.expanduser()
     if _may_be_model(path):
         model = _as_model(path.resolve())
-        known = recall_texts(_PLACES).get(model.id, [])
-        if str(model.path) not in known:  # So that a recipe's name finds it.
-            remember_one(_PLACES, model.id, [*known, str(model.path)])
+        known = recall_texts(_PATHS).get(model.id, [])
+        if str(model.path) not in known:  # A recipe has only the name.
+            remember_one(_PATHS, model.id, [*known, str(model.path)])
         return model
-    if places := _known_places(name):
-        return _as_model(places[0])
+    if paths := _local_paths(name):
+        return _as_model(paths[0])
     hub_id, revision, file = read_download(name)
     if hub_id is None or file:
         raise ModelError("model_missing", value=name[:200])
@@ -108,7 +109,7 @@ def find(name: str | None) -> Model:
 
 def card_here(name: str | None) -> ModelCard:
     """Return the card of a model; raises as `find`, or `model_memory` if memory cannot hold it."""
-    model = find(name)  # Its weights are read for their digest only below, which can take minutes.
+    model = find(name)  # Memory is checked before `card` reads all weights, which can take minutes.
     check_room(model.id, model.files.weights_bytes, "bfloat16")
     return model.card
 
@@ -116,8 +117,8 @@ def card_here(name: str | None) -> ModelCard:
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """Find the model of a recipe: the same name and the same weights.
 
-    Raises `model_missing`; `model_changed` for other weights; `model_memory`: this machine cannot
-    hold it; or the error of the model of that name.
+    Raises `model_missing`; `model_changed` for other weights; the error of a damaged model; or, if
+    `to_paint` is a number format, `model_memory` if memory cannot hold the weights in that format.
     """
     models: list[Model] = []
     if is_hub_id(ref.id) and is_revision(ref.revision):
@@ -125,7 +126,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     elif ref.revision == "local" and ref.id == BUNDLED:
         models = [find(BUNDLED)]
     elif ref.revision == "local":  # Only hub models have revisions.
-        models = [_as_model(path) for path in _known_places(ref.id)]
+        models = [_as_model(path) for path in _local_paths(ref.id)]
     problem = ModelError("model_missing", value=ref.id)
     for model in models:
         try:
@@ -140,9 +141,9 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
 
 
 def installed() -> tuple[Model, ...]:
-    """Return every model on this machine, the bundled one first; damaged ones raise in `card`."""
+    """Return every model on this machine, the bundled one first; a damaged one's `card` raises."""
     paths = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
-    paths += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
+    paths += [Path(path) for used in recall_texts(_PATHS).values() for path in used]
     for repository in sorted(hub_cache().glob("models--*")):
         paths += snapshots(repository)[-1:]
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
@@ -163,16 +164,16 @@ def _as_model(path: Path) -> Model:
     hub_id = repository.removeprefix("models--").replace("--", "/", 1)
     is_cached = repository.startswith("models--") and parent == "snapshots"
     if is_cached and is_hub_id(hub_id) and is_revision(revision):
-        return _read_once(hub_id, revision, path)
-    return _read_once(path.name, "local", path)
+        return _cached_model(hub_id, revision, path)
+    return _cached_model(path.name, "local", path)
 
 
-def _known_places(name: str) -> list[Path]:
-    """Return the paths of local models of a name, which is one path segment."""
+def _local_paths(name: str) -> list[Path]:
+    """Return the paths of local models of a name; none if it is more than one path segment."""
     if not is_folder_name(name):
         return []
-    places = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
-    return [path for path in (*places, *(root / name for root in _roots())) if _may_be_model(path)]
+    used = [Path(path) for path in recall_texts(_PATHS).get(name, [])]
+    return [path for path in (*used, *(root / name for root in _roots())) if _may_be_model(path)]
 
 
 def _roots() -> list[Path]:
@@ -180,7 +181,7 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find a revision, else the last main branch or the newest; raise `model_not_downloaded`."""
+    """Find a revision; for None main, or the newest snapshot; raise `model_not_downloaded`."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -195,4 +196,4 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
         folders = [Path(index).parent]
     if not folders:
         raise ModelError("model_not_downloaded", value=hub_id)
-    return _read_once(hub_id, folders[-1].name, folders[-1])
+    return _cached_model(hub_id, folders[-1].name, folders[-1])

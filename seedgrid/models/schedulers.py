@@ -22,10 +22,10 @@ class Scheduler:
 
     name: str
     scheduler_class: str  # The class in diffusers
-    changes: Mapping[str, Any] = field(default_factory=dict)  # Of the model's own configuration
+    changes: Mapping[str, Any] = field(default_factory=dict)  # To the model's own configuration
     _: KW_ONLY
-    samplings: tuple[Sampling, ...] = ("noise",)  # Of the families that it fits
-    max_steps: int | None = None  # If fewer than the model's schedule has
+    samplings: tuple[Sampling, ...] = ("noise",)  # The kinds of families that it fits
+    max_steps: int | None = None  # The most steps, if fewer than the model's schedule has
     variance_exploding: bool = False  # Its latents grow with the noise level, as in k-diffusion
 
 
@@ -67,7 +67,7 @@ TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in
 
 _USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
 _USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
-_WITHOUT_PREDICTION: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
+_WITHOUT_PREDICTION: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")  # Without a predicted picture
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
     "algorithm_type": "dpmsolver++",
@@ -82,7 +82,7 @@ def names_for(sampling: Sampling) -> tuple[str, ...]:
 
 
 def names_like(name: str) -> tuple[str, ...]:
-    """Return common schedulers that fit where this one is used; none if that is unknown."""
+    """Return common schedulers for the same families; none for LCM or a name not in the table."""
     entry = TABLE.get(name)
     if entry is None or "consistency" in entry.samplings:
         return ()
@@ -126,7 +126,7 @@ def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
 
     changes = dict(TABLE[name].changes)
     if "use_flow_sigmas" in changes and "flow_shift" not in config:
-        # Flow Euler calls it `shift`; without it the noise levels would differ.
+        # Flow Euler's configuration calls it `shift`; with another shift noise levels would differ.
         changes["flow_shift"] = config.get("shift", 1.0)
     scheduler_class = getattr(diffusers, TABLE[name].scheduler_class)
     scheduler = scheduler_class.from_config(dict(config), **changes)

@@ -39,7 +39,7 @@ class Shelf(Generic[NamedT]):
     """The .safetensors files of one kind, as recipes name them."""
 
     kind: str  # Prefix of the errors' codes and of the cache's key
-    field: str  # Of the request, at which errors are shown
+    field: str  # The request's field at which errors are shown
     make: type[NamedT]
     folders: Callable[[], Iterable[Path]]
     fits: Callable[[Header], bool]  # Tells by a file's header whether it is of this kind
@@ -56,7 +56,7 @@ class Shelf(Generic[NamedT]):
         if path.suffix != SUFFIX or not path.is_file():
             raise InputError(f"{self.kind}_missing", field=self.field, value=path.name[:80])
         named = self._checked(path)
-        others = [str(each) for each in self._used(path.stem) if each != path]
+        others = [str(each) for each in self._used_paths(path.stem) if each != path]
         remember_one(f"{self.kind}s", path.stem, [str(path), *others])
         return named
 
@@ -68,14 +68,14 @@ class Shelf(Generic[NamedT]):
         raise ModelError(f"{self.kind}_changed", value=named.id)
 
     def check_offered(self, name: str) -> None:
-        """Raise `KIND_not_offered` for a name that a public page does not offer, here or not."""
+        """Raise `KIND_not_offered` if a public page does not offer a name, even without a file."""
         name = name.removesuffix(SUFFIX)
         if not is_offered(name, self.alias(name)):
             raise InputError(f"{self.kind}_not_offered", field=self.field, value=name[:80])
 
     def all(self) -> Iterator[Path]:
-        """Return every file, those used before first; names may repeat."""
-        used = (path for name in recall_texts(f"{self.kind}s") for path in self._used(name))
+        """Return every file, beginning with those that were used; names may repeat."""
+        used = (path for name in recall_texts(f"{self.kind}s") for path in self._used_paths(name))
         in_folders = (path for folder in self.folders() for path in folder.glob(f"*{SUFFIX}"))
         return (path for path in (*used, *in_folders) if path.is_file())
 
@@ -85,13 +85,13 @@ class Shelf(Generic[NamedT]):
         if is_folder_name(name):
             stem = name.removesuffix(SUFFIX)
             in_folders = (folder / f"{stem}{SUFFIX}" for folder in self.folders())
-            paths = [path for path in (*self._used(stem), *in_folders) if path.is_file()]
+            paths = [path for path in (*self._used_paths(stem), *in_folders) if path.is_file()]
         if not paths:
             raise InputError(f"{self.kind}_missing", field=self.field, value=name[:80])
         return paths
 
-    def _used(self, name: str) -> list[Path]:
-        return [Path(place) for place in recall_texts(f"{self.kind}s").get(name, [])]
+    def _used_paths(self, name: str) -> list[Path]:
+        return [Path(path) for path in recall_texts(f"{self.kind}s").get(name, [])]
 
     def _checked(self, path: Path) -> NamedT:
         damaged = ModelError(f"{self.kind}_damaged", value=path.name)
@@ -105,7 +105,7 @@ class Shelf(Generic[NamedT]):
 
 
 def own_folder() -> Path:
-    """Return the folder of models that were dropped or downloaded as files."""
+    """Return the folder of models that were dropped on the page or downloaded as files."""
     return Path(platformdirs.user_data_dir("seedgrid", appauthor=False)) / "models"
 
 
@@ -122,35 +122,35 @@ def is_own(path: Path) -> bool:
 
 @contextlib.contextmanager
 def receiving(name: str) -> Iterator[Path]:
-    """Give a path to write a .safetensors file to, which is kept when the block ends.
+    """Yield a temporary path for a .safetensors file, which is moved to `own_folder` at the end.
 
-    LoRAs are recognised by their tensors and kept in their own folder.
+    LoRAs are recognised by their tensors and moved to their own folder.
 
-    Raise `model_name`: no name of such a file; `model_there`; `model_damaged`, or
-    `model_unrecognised`, and not kept: neither a LoRA nor a model of a known family; LibraryError.
+    Raise `model_name`, `model_there` or LibraryError; `model_damaged`, or `model_unrecognised` if
+    the file is neither a LoRA nor a model of a known family: it is deleted.
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])
     if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS_FOLDER)):
         raise ModelError("model_there", value=name)
     make_folder(own_folder())
-    place = own_folder() / name
-    aside = own_folder() / f".{secrets.token_hex(8)}"
-    aside.mkdir()
+    target = own_folder() / name
+    temporary = own_folder() / f".{secrets.token_hex(8)}"
+    temporary.mkdir()
     try:
-        yield aside / name
-        if is_lora(read_header(aside / name, name)):
-            place = own_folder() / LORAS_FOLDER / name
-            make_folder(place.parent)
+        yield temporary / name
+        if is_lora(read_header(temporary / name, name)):
+            target = own_folder() / LORAS_FOLDER / name
+            make_folder(target.parent)
         else:
-            configuration_source(aside / name)
-        (aside / name).replace(place)
+            configuration_source(temporary / name)
+        (temporary / name).replace(target)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def delete_own(path: Path) -> int:
-    """Delete a file or folder of SeedGrid's and return the freed bytes."""
+    """Delete a folder, or a file with its configurations beside it; return the freed bytes."""
     freed = size_of(path)
     if path.is_dir():
         shutil.rmtree(path)
@@ -165,13 +165,13 @@ def _network_folders() -> list[Path]:
 
 
 def _network_alias(name: str) -> str:
-    """Return the bundled model's name for its own network."""
+    """Return the bundled model's name if the network is its own; else an empty text."""
     own = {path.stem for path in (bundled_folder() / _NETWORKS).glob(f"*{SUFFIX}")}
     return BUNDLED if name in own else ""
 
 
 def _is_network(header: Header) -> bool:
-    """Tell by a header whether a file can be a network; empty tensors are refused."""
+    """Tell by a header whether a file can be an upscaler network; empty tensors are refused."""
     has_empty = any(0 in entry["shape"] for entry in header.values())
     return 0 < len(header) <= _MAX_TENSORS and not is_lora(header) and not has_empty
 
@@ -187,7 +187,7 @@ UPSCALERS: Final = Shelf(
 
 
 def known_upscalers() -> tuple[str, ...]:
-    """Return the names of the networks for any model, sorted; on a public page those offered."""
+    """Return the networks' names but the bundled model's, sorted; on a public page offered ones."""
     names = {path.stem for path in UPSCALERS.all() if path.parent.parent != bundled_folder()}
     return tuple(sorted(filter(is_offered, names), key=str.casefold))
 
@@ -201,17 +201,17 @@ def needs_spandrel(upscaler: Upscaler) -> bool:
 def compact_scale(header: Header) -> int | None:
     """Return the scale of a Compact network; None if it is another architecture."""
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
-    given = shapes.get("body.0.weight", ())
+    first_weight = shapes.get("body.0.weight", ())
     num_layers = len([name for name in shapes if name.endswith(".weight")])
     (colours, *_) = (*shapes.get(f"body.{num_layers - 1}.bias", ()), 0)
     scale = math.isqrt(colours // _CHANNELS)
-    if not given or colours != _CHANNELS * scale**2 or scale < 1:
+    if not first_weight or colours != _CHANNELS * scale**2 or scale < 1:
         return None
-    return scale if shapes == _shapes(num_layers, given[0], colours) else None
+    return scale if shapes == _shapes(num_layers, first_weight[0], colours) else None
 
 
 def _shapes(num_layers: int, width: int, colours: int) -> dict[str, tuple[int, ...]]:
-    """Return a Compact network's tensors: convolutions, with PReLU slopes between them."""
+    """Return a Compact network's tensor shapes: convolutions, with PReLU slopes between them."""
     shapes: dict[str, tuple[int, ...]] = {}
     last, before = num_layers - 1, _CHANNELS
     for layer in range(0, num_layers, 2):

@@ -1,7 +1,7 @@
 """Studio: the workflow, for Python, the command line, the page and its API.
 
-`studio.py` is the Studio, `verifier.py` verifies, `model_manager.py` has its models, `resolving.py`
-has the types of arguments and results, and turns requests into recipes.
+`studio.py` is the Studio, `verifier.py` verifies pictures, `model_manager.py` manages models, and
+`resolving.py` turns requests into recipes and has the types of arguments and results.
 """
 
 from seedgrid.core.variables import default_library, default_model

@@ -1,4 +1,4 @@
-"""The models, LoRAs and networks on this machine or to download.
+"""The models, LoRAs and upscaler networks on this machine or to download.
 
 A public page shows only those that it offers, and refuses changes: `download_forbidden`.
 """
@@ -28,7 +28,7 @@ class ManagedModel:
     """A model on this machine, whether it fits the machine's memory, and its newest probe."""
 
     item: Item
-    fits: bool | None
+    fits: bool | None  # Whether its default number format fits; None if its needs are unknown
     probe: ProbeReport | None
 
 
@@ -46,9 +46,9 @@ class ModelManager:
         return tuple(_managed(item) for item in catalogue.items() if is_offered(item.id))
 
     def alike(self, card: ModelCard, recipe: Recipe) -> tuple[str, ...]:
-        """Return other models with noise of the same shape, those of the same family first.
+        """Return other models with latents of the same shape, those of the same family first.
 
-        For a recipe with LoRAs or a start only the same family.
+        For a recipe with LoRAs or a start picture, return only those of the same family.
         """
         names = catalogue.alike(card, is_family=bool(recipe.loras or recipe.start))
         return tuple(name for name in names if is_offered(name))
@@ -60,7 +60,7 @@ class ModelManager:
     def find_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs from names or files with scales, as in `"fox.safetensors=0.8"`.
 
-        Files are remembered by name. Raise if one is missing or no LoRA, or a scale out of range.
+        Files are remembered by name. Raise if one is missing or no LoRA, or a scale is invalid.
         """
         loras = []
         for text in named:
@@ -81,7 +81,7 @@ class ModelManager:
         return UPSCALERS.add(Path(named)) if named.endswith(SUFFIX) else UPSCALERS.find(named)
 
     def recommended(self) -> tuple[FirstModel, ...]:
-        """Return recommended models, and tiny decoders of models here, that are not here yet."""
+        """Return missing recommended models, and missing tiny decoders of installed models."""
         installed, tiny = set(), set()
         for model in registry.installed():
             installed.add(model.id)
@@ -96,7 +96,7 @@ class ModelManager:
         )
 
     def tiny_decoder(self, model: str) -> str:
-        """Return the name of a model's tiny decoder; empty if none is here."""
+        """Return the name of a model's tiny decoder; empty if it is not downloaded."""
         try:
             name = decoder_for(registry.find(model).files.configs)
         except ModelError:
@@ -115,7 +115,7 @@ class ModelManager:
         self.downloads.discard(hub_id)
 
     def add(self, folder: str) -> Item:
-        """Remember a model by name; raise for a damaged one, or `download_forbidden`."""
+        """Store a model's path under its name; raise if it is damaged, or `download_forbidden`."""
         _refuse_if_public(folder)
         model = registry.find(folder)
         item = catalogue.describe(model)
@@ -124,13 +124,13 @@ class ModelManager:
         return item
 
     def add_lora(self, file: str) -> LoraItem:
-        """Remember a LoRA; raise `lora_missing`, `lora_damaged` or `download_forbidden`."""
+        """Store a LoRA's path; raise `lora_missing`, `lora_damaged` or `download_forbidden`."""
         _refuse_if_public(file)
         return describe_lora(LORAS.recorded(LORAS.add(Path(file))))
 
     @contextlib.contextmanager
     def receiving(self, name: str) -> Iterator[Path]:
-        """See `shelf.receiving`; raise as there, or `download_forbidden`."""
+        """Receive a file as `shelf.receiving` does; raise also `download_forbidden`."""
         _refuse_if_public(name)
         with shelf.receiving(name) as path:
             yield path

@@ -1,6 +1,7 @@
-"""What a studio takes and gives: seeds, options, masks and pictures; requests become recipes.
+"""The types of the Studio's arguments and results; the functions that turn requests into recipes.
 
-Lists and LoRAs are read, starts found, widths chosen, and what a public page offers is checked.
+They read word lists and LoRAs, find start pictures, choose batch widths, and refuse what a public
+page does not offer.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ _ID_DIGITS: Final = frozenset("0123456789abcdef")
 class RunOptions(TypedDict, total=False):
     """Options of a run; a missing one means the studio's default."""
 
-    owner: str  # Whose run it is; owners take turns. On the page each visitor is one.
+    owner: str  # Whose run this is; owners take turns. Each visitor of the page is an owner.
     address: str  # The owner's network address, as the server sees it
     library: Library  # Where the pictures go, and where their parents are
     placement: Placement  # Where to compute
     fresh: bool  # Compute pictures that the library already has, too
-    live: bool  # It follows the typing and is not saved; see `Engine.submit`
+    live: bool  # The run shows what is being typed, unsaved; see `Engine.submit`
 
 
 class Pictures(tuple[Entry, ...]):
@@ -102,7 +103,7 @@ def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
 
 
 def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
-    """Keep a picture as a start and return its digest; raise if it cannot be read or kept."""
+    """Store a picture as a start; return its digest. Raise if it cannot be read or stored."""
     if isinstance(picture, str) and starts.place_of(picture) is not None:
         return picture
     if isinstance(picture, str | Path) and not is_id(picture):
@@ -113,30 +114,30 @@ def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
 
 
 AnyMask = str | Path | NDArray[Any]
-"""A file, the digest of a kept mask, or an array: (height, width), or with colours."""
+"""A file, a stored mask's digest, or an array of shape (height, width) or (height, width, 3)."""
 
 
 def make_region(
     only: AnyMask | None, feather: int | None, recipe: Recipe, library: Callable[[], Library]
 ) -> tuple[Region | None, tuple[Notice, ...]]:
-    """Keep the mask of what may change, resized to the picture; return the region and notices.
+    """Store a mask, resized to the picture; return the region that may change, and notices.
 
     Raises:
         InputError: `mask_empty`, `mask_full`, `feather_range`, `feather_alone`.
-        PictureError: The mask is missing, or no picture.
+        PictureError: The mask is missing, or is no picture.
     """
     if only is None:
         if feather is not None:
             raise InputError("feather_alone", field="feather", value=feather)
         return None, ()
     feather = check_feather(feather, recipe)
-    given = _read_mask(only)
-    kept = starts.check_mask(given, recipe.width, recipe.height)
-    region = Region(mask=library().keep_start(kept), feather=feather)
-    if given.shape == kept.shape:
+    mask = _read_mask(only)
+    fitted = starts.check_mask(mask, recipe.width, recipe.height)
+    region = Region(mask=library().keep_start(fitted), feather=feather)
+    if mask.shape == fitted.shape:
         return region, ()
-    was, now = (f"{each.shape[1]}x{each.shape[0]}" for each in (given, kept))
-    return region, (Notice("mask_fitted", value=was, instead=now),)
+    old_size, new_size = (f"{each.shape[1]}x{each.shape[0]}" for each in (mask, fitted))
+    return region, (Notice("mask_fitted", value=old_size, instead=new_size),)
 
 
 def _read_mask(only: AnyMask) -> Pixels:
@@ -152,9 +153,9 @@ def _read_mask(only: AnyMask) -> Pixels:
 
 
 def with_start(request: Request, library: Callable[[], Library]) -> Request:
-    """Return the request with the digest of its start instead of an id; a path is not read.
+    """Return the request with its start's digest in place of a picture's id; no path is read.
 
-    Raise `start_unknown`, by the field `start`, if it is not in the library.
+    Raise `start_unknown`, at the field `start`, if the library lacks the picture.
     """
     if not request.start:
         return request
@@ -174,21 +175,21 @@ def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
     """Refuse recipes whose starts or masks a library lacks; raise `start_missing`."""
     for recipe in recipes:
         for digest in recipe.kept_pixels:
-            if not _is_kept(digest, library):
+            if not _is_stored(digest, library):
                 raise PictureError("start_missing", value=digest[:12])
 
 
 def has_starts(recipe: Recipe, library: Library) -> bool:
     """Tell whether a library holds the starts and masks of a recipe."""
-    return all(_is_kept(digest, library) for digest in recipe.kept_pixels)
+    return all(_is_stored(digest, library) for digest in recipe.kept_pixels)
 
 
-def _is_kept(digest: str, library: Library) -> bool:
+def _is_stored(digest: str, library: Library) -> bool:
     return (library.starts / f"{digest}.png").is_file()
 
 
 def is_id(picture: str | Path) -> bool:
-    """Tell whether this can be an id or the beginning of one, and is no file."""
+    """Tell whether a text can be an id or the beginning of one, and is no file's path."""
     return set(str(picture)) <= _ID_DIGITS and not Path(picture).exists()
 
 
@@ -206,7 +207,7 @@ def resolve_prompts(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed; raise for a wrong field or LoRA.
 
-    A `lock_width` of None becomes the model's, or less where a probe found a leak here.
+    A `lock_width` of None becomes the model's, or less if a probe on this machine found a leak.
     """
     find = cache(find_lora)  # Each file is read once
     chosen = dict.fromkeys(one for prompt in prompts for one in alternatives(prompt))
@@ -221,7 +222,7 @@ def resolve_prompts(
 def list_lines(folder: Path | None, field: str, name: str) -> list[str]:
     """Return the lines of a word list; empty ones and those with `#` in front are left out.
 
-    A line may hold braces, weights and LoRAs; `folder` is None where there are no lists. Raise
+    A line may hold braces, weights and LoRAs; `folder` is None on a public page. Raise
     `list_unknown`, `list_public` or `list_file`.
     """
     if folder is None:
@@ -242,7 +243,7 @@ def list_lines(folder: Path | None, field: str, name: str) -> list[str]:
 
 
 def at_advised_width(recipe: Recipe) -> Recipe:
-    """Return the recipe at a smaller width, where a probe found a leak at its own.
+    """Return the recipe, with a smaller batch width if a probe found a leak at its own.
 
     Portable pictures do not depend on the width, so their recipe is the same on every machine.
     """
@@ -255,8 +256,8 @@ def at_advised_width(recipe: Recipe) -> Recipe:
 def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], ModelCard]) -> None:
     """Refuse recipes with models, LoRAs or networks that a public page does not offer.
 
-    `card` reads a model's card by name, and refuses too. Raise `model_not_offered`,
-    `lora_not_offered` or `upscaler_not_offered`.
+    Raise `lora_not_offered`, `upscaler_not_offered`, or what `card` raises for a model's name:
+    `model_not_offered`.
     """
     if not is_public():
         return
@@ -270,7 +271,7 @@ def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], Mode
 
 
 def width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
-    """Return a notice for each width below the usual one."""
+    """Return a notice for each batch width below the usual one."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
 

@@ -1,7 +1,8 @@
-"""Studio: the workflow for Python, command line and page: engine, library, models, verifier.
+"""Studio: the workflow for Python, the command line and the page.
 
-Each part is made when it is first needed, so bad input is refused before a folder is made, a thread
-started or a model loaded. `studio.grid` waits for its pictures, `studio.start_grid` does not.
+Engine, library, models and verifier are made at their first use, so bad input is refused before a
+folder is made, a thread started or a model loaded. `studio.grid` waits for its pictures,
+`studio.start_grid` does not.
 """
 
 from __future__ import annotations
@@ -62,11 +63,11 @@ Part = TypeVar("Part")
 
 STARTS: Final = "starts"  # The folder of a library with the start pictures and masks
 LISTS: Final = "styles"  # The folder of a library with the artist's word lists
-_RUNS: Final = 1000  # Of each owner, waiting or running
-_OWNER: Final = "studio"  # Of runs that name no owner
+_RUNS: Final = 1000  # The most runs of each owner, waiting or running
+_OWNER: Final = "studio"  # The owner of runs that name none
 _NUM_VARIATIONS: Final = 4
-_MIN_DECODING_SHARE: Final = 0.5  # Of painting time, from which Live uses a tiny decoder
-_TINY_SPARES: Final = 0.6  # Share of decoding time that a tiny decoder saves
+_MIN_DECODING_SHARE: Final = 0.5  # Share of painting time from which live runs use a tiny decoder
+_TINY_SAVES: Final = 0.6  # Share of decoding time that a tiny decoder saves
 
 
 class Studio:
@@ -100,10 +101,10 @@ class Studio:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.add_folder(self.library_folder / STARTS)
-        # Of runs that name no placement
+        # For runs that name no placement
         self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
-        self._parts: dict[type, Any] = {}  # Made when they are first needed
+        self._components: dict[type, Any] = {}  # By class, made at their first use
         self._backend = backend
         self._engine_options: dict[str, Any] = {
             "runs_per_owner": runs_per_owner,
@@ -117,7 +118,7 @@ class Studio:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Parts
+    # Components
 
     @property
     def backend(self) -> Backend | ManyPainters:
@@ -129,25 +130,25 @@ class Studio:
                 self._backend = DeferredBackend()
             return self._backend
 
-    def _part(self, kind: type[Part], make: Callable[[], Part]) -> Part:
-        """Return the part of this kind, made once."""
+    def _get_or_make(self, kind: type[Part], make: Callable[[], Part]) -> Part:
+        """Return the component of this class; make it at its first use."""
         with self._making:
-            if kind not in self._parts:
-                self._parts[kind] = make()
-            part: Part = self._parts[kind]
-            return part
+            if kind not in self._components:
+                self._components[kind] = make()
+            component: Part = self._components[kind]
+            return component
 
     @property
     def library(self) -> Library:
-        """Where the pictures are kept; its folder is made when it is first needed."""
+        """Where the pictures are stored; its folder is made at its first use."""
         from seedgrid.library import Library
 
-        return self._part(Library, lambda: Library(self.library_folder))
+        return self._get_or_make(Library, lambda: Library(self.library_folder))
 
     @property
     def engine(self) -> Engine:
-        """What runs the jobs; its threads start when it is first needed."""
-        return self._part(
+        """What runs the jobs; its threads start at its first use."""
+        return self._get_or_make(
             Engine,
             lambda: Engine(self.backend, placement=self.placement, **self._engine_options),
         )
@@ -155,23 +156,23 @@ class Studio:
     @property
     def model_manager(self) -> ModelManager:
         """The models, LoRAs and upscaler networks on this machine, and downloads."""
-        return self._part(ModelManager, ModelManager)
+        return self._get_or_make(ModelManager, ModelManager)
 
     @property
     def verifier(self) -> Verifier:
-        """Verifies pictures and probes the lock, between two runs of the engine."""
-        return self._part(Verifier, lambda: Verifier(self.engine, self.card, self.placement))
+        """Verifies pictures and probes the lock, between two batches of the engine."""
+        return self._get_or_make(Verifier, lambda: Verifier(self.engine, self.card, self.placement))
 
     def begin_to_close(self) -> None:
         """Stop what is running and accept nothing more; `close` waits for the end."""
-        if Engine in self._parts:
+        if Engine in self._components:
             self.engine.begin_to_close()
 
     def close(self) -> None:
         """Stop what is running, save what is finished, and free the model."""
-        if ModelManager in self._parts:
+        if ModelManager in self._components:
             self.model_manager.downloads.close()
-        if Engine in self._parts:
+        if Engine in self._components:
             self.engine.close()
 
     # Painting, and waiting for the pictures
@@ -197,8 +198,8 @@ class Studio:
 
         Raises:
             InputError: The request is wrong; nothing was started.
-            RunError: It failed after its start; finished pictures are in the library.
-            LibraryError: The pictures cannot be kept.
+            RunError: The run failed after its start; finished pictures are in the library.
+            LibraryError: The pictures cannot be stored.
         """
         return self.matrix([prompt], seeds, loras=loras, fresh=fresh, **settings)
 
@@ -237,14 +238,14 @@ class Studio:
             picture: See `AnyPicture`.
             suffixes: One picture each: words that are appended to the prompt (`", artsy"`), or a
                 setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
-            also: Other pictures of its work: the round has a row of variations for each.
-            prompt: The prompt to append them to; the picture's own by default.
-            hold: The share of the first steps, 0 to 0.8, that are taken from the picture: its
-                composition.
+            also: Other pictures of the same work; the round has a row of variations for each.
+            prompt: The prompt to append the suffixes to; the picture's own by default.
+            hold: In this share of the steps, 0 to 0.8, the first ones, the latents are those of the
+                picture, so that its composition stays.
             only: The mask of what may change, white on black: a file, or an array of shape (height,
                 width) or (height, width, 3). Every other pixel stays.
-            feather: Over how many pixels, inside the mask, new and old are mixed; by default a
-                sixteenth of the shorter side.
+            feather: How many pixels wide, inside the mask's edge, new and old pixels are mixed; by
+                default a sixteenth of the shorter side.
             fresh: Compute pictures that the library already has, too.
         """
         how: dict[str, Any] = {"also": also, "hold": hold, "only": only, "feather": feather}
@@ -259,15 +260,15 @@ class Studio:
         upscaler: str | None = None,
         fresh: bool = False,
     ) -> Pictures:
-        """Make a picture large, on its own seed and words, and wait for it; see `start_final`."""
+        """Enlarge a picture, on its own seed and words, and wait; see `start_final`."""
         run = self.start_final(picture, scale, strengths=strengths, upscaler=upscaler, fresh=fresh)
         return _wait(run)
 
     def film(self, picture: AnyPicture, path: str | Path) -> Film:
-        """Paint a picture again, wait for it, and write what was seen at each step as a film.
+        """Paint a picture again, wait for it, and write the previews of its steps as a film.
 
-        Previews are not kept, so this takes as long as a batch of its width; the library does not
-        change.
+        The library has no previews, so this takes as long as a batch of the picture's width. The
+        library does not change.
 
         Args:
             picture: See `AnyPicture`.
@@ -290,14 +291,14 @@ class Studio:
 
         Args:
             request: The request.
-            prompts: Instead of its prompt, each on every seed.
+            prompts: Painted instead of the request's prompt, each on every seed.
             **options: See `RunOptions`.
 
         Raises:
             InputError: A field of the request is wrong; nothing was started.
             ModelError: As `card`.
-            RunError: `too_many_runs`: this owner's limit.
-            LibraryError: The pictures cannot be kept.
+            RunError: `too_many_runs`: the owner's limit is reached.
+            LibraryError: The pictures cannot be stored.
         """
         request = with_start(request, lambda: options.get("library") or self.library)
         card = self.card(request.model)
@@ -324,14 +325,14 @@ class Studio:
         """Start a round of variations of a picture on its own seed; returns at once.
 
         See `refine`. A mask of another size is resized, with a notice. A parent that is a file is
-        added to the library, so that the tree is whole.
+        added to the library, so that the tree of variations is complete.
         """
         library = options.get("library")
         lines = self.with_lists(suffixes, field="vary")
         rows: list[tuple[Entry, Sequence[Recipe]]] = []
         notices: list[Notice] = []
         for each in (picture, *also):
-            parent, ancestor_notices = self._prompted_ancestor(self.find(each, library), library)
+            parent, ancestor_notices = self._painted_ancestor(self.find(each, library), library)
             region, mask_notices = make_region(
                 only, feather, parent.recipe, lambda: library or self.library
             )
@@ -344,19 +345,19 @@ class Studio:
                 hold=hold,
                 region=region,
             )
-            rows.append((self._in_library(each, parent, options), recipes))
+            rows.append((self._add_if_file(each, parent, options), recipes))
             notices += (*ancestor_notices, *mask_notices)
         return self._submit_refinement(rows, options, notices)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
-        """Start a round with the noise of new seeds mixed in; `weight` as in `NoiseShare`."""
+        """Start four variations with noise of a new seed each; `weight` as in `NoiseShare`."""
         library = options.get("library")
-        parent, notices = self._prompted_ancestor(self.find(picture, library), library)
+        parent, notices = self._painted_ancestor(self.find(picture, library), library)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = noise_variations(parent.recipe, seeds, weight=weight)
-        rows = [(self._in_library(picture, parent, options), recipes)]
+        rows = [(self._add_if_file(picture, parent, options), recipes)]
         return self._submit_refinement(rows, options, notices)
 
     def start_final(
@@ -368,21 +369,21 @@ class Studio:
         upscaler: str | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
-        """Start a round of a picture's large finals; returns at once.
+        """Start a round of finals, enlarged pictures of this one; returns at once.
 
-        Where decoding in one piece would take too much memory it is done in tiles; a notice and
-        the passport say so.
+        If decoding in one piece would take too much memory, the VAE decodes in tiles, and a notice
+        and the passport say so.
 
         Args:
             picture: See `AnyPicture`.
             scale: 2 or 4 times as wide and high.
             strengths: Image-to-image strengths, a picture each; `[0.3]` gives one.
-            upscaler: The name or .safetensors file of a network that enlarges instead, one picture;
-                a model whose image-to-image makes it worse has a network of its own.
+            upscaler: The name or .safetensors file of a network that makes one enlarged picture
+                instead; with default `strengths`, the model's own if its finals are worse.
             **options: See `RunOptions`.
 
         Raises:
-            SeedGridError: As `start_grid`; `picture_lost` when its pixels are gone.
+            SeedGridError: As `start_grid`; `picture_lost` when the picture's pixels are gone.
         """
         library = options.get("library")
         parent = self.find(picture, library)
@@ -401,19 +402,19 @@ class Studio:
             if notices:
                 placement = options.get("placement") or self.placement
                 options["placement"] = replace(placement, vae_tiling=True)
-        jobs = plan_refine([(self._in_library(picture, parent, options), recipes)])
+        jobs = plan_refine([(self._add_if_file(picture, parent, options), recipes)])
         return self._submit(jobs, notices, options)
 
     def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
-        """Compute a round once more and compare: `Run.differing`."""
+        """Compute a round again; `Run.differing` has the cells whose pixels differ."""
         expected = [entry.pixels_sha256 for entry in entries]
         return self._submit(plan_again(entries), (), {**options, "fresh": True}, expected=expected)
 
     def start_work(self, work: Sequence[WorkPicture], **options: Unpack[RunOptions]) -> Run | None:
-        """Start those pictures of a poster that the library lacks, at their places of the tree.
+        """Start those pictures of a poster that the library lacks, at their positions in its tree.
 
-        They are compared with the poster's digests. Pictures whose start is not here are left out,
-        with a notice. Returns None if the library has all of them.
+        Their pixels are compared with the poster's digests. Pictures whose start or mask is missing
+        are skipped, with a notice. Returns None if the library has all of them.
         """
         library = options.get("library") or self.library
         known = {entry.id for entry in library.work(work[0].lineage.work_id)}
@@ -437,7 +438,7 @@ class Studio:
         """Return a model's card; the studio's own by default.
 
         Raises:
-            ModelError: The model is not there, is damaged, or is not safe to load.
+            ModelError: The model is missing, is damaged, or is not safe to load.
         """
         return self.backend.card(model or self.model)
 
@@ -451,26 +452,26 @@ class Studio:
         return find_picture(picture, lambda: library or self.library)
 
     def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
-        """Keep a picture, of SeedGrid or any other program, as a start.
+        """Store a picture, of SeedGrid or any other program, as a start picture.
 
         Args:
             picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
-            library: Where it is kept; the studio's own by default.
+            library: Where the picture is stored; the studio's own by default.
 
         Returns:
             The digest that `Request.start` takes.
 
         Raises:
-            PictureError: It is missing, or no picture.
-            LibraryError: It cannot be kept.
+            PictureError: The file is missing, or is no picture.
+            LibraryError: The picture cannot be stored.
         """
         return keep_start(picture, lambda: library or self.library)
 
     def with_lists(self, texts: Sequence[str], *, field: str = "prompt") -> tuple[str, ...]:
         """Return texts with the artist's word lists filled in, as in `a __coat__ fox`.
 
-        Each line of a list `coat.txt` takes the place of its name. A visitor of a public page has
-        no lists.
+        Each line of the list `coat.txt` gives a text of its own. A visitor of a public page has no
+        lists.
 
         Raises:
             InputError: `list_unknown`, `list_public`, `list_file` or `pictures_count`.
@@ -482,7 +483,7 @@ class Studio:
     def resolve(self, request: Request) -> tuple[Recipe, ...]:
         """Turn a request into recipes.
 
-        A `lock_width` of None becomes the model's, or less where a probe found a leak here.
+        A `lock_width` of None becomes the model's, or less if a probe on this machine found a leak.
 
         Raises:
             InputError: A field of the request is wrong.
@@ -500,7 +501,7 @@ class Studio:
         return advise(request, self.card(request.model), suffixes=words, language=language)
 
     def live_seconds(self, request: Request, count: int) -> float | None:
-        """Return how many seconds `count` such pictures take live; None if none were painted.
+        """Return how many seconds `count` such pictures take live; None if none was painted yet.
 
         Raises:
             SeedGridError: As `resolve`.
@@ -508,7 +509,7 @@ class Studio:
         recipe = self.resolve(request)[0]
         took_s = self.engine.speeds.known_s([recipe] * count)
         if took_s and self._live_placement(recipe, self.placement).decoder:
-            took_s *= 1 - _TINY_SPARES * self.engine.speeds.decoding_share(recipe)
+            took_s *= 1 - _TINY_SAVES * self.engine.speeds.decoding_share(recipe)
         return took_s
 
     def is_busy_for_others(self, owner: str) -> bool:
@@ -516,24 +517,24 @@ class Studio:
         return self.engine.is_busy_for_others(owner)
 
     def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
-        """Return a placement with a tiny decoder, where decoding takes most of the time."""
+        """Return the placement, with a tiny decoder if decoding takes half the time or more."""
         is_cluster = self.engine.num_painters > 0
-        is_plain = not (recipe.start or recipe.mask or recipe.is_portable or is_cluster)
-        if not is_plain or self.engine.speeds.decoding_share(recipe) < _MIN_DECODING_SHARE:
+        can_use_tiny = not (recipe.start or recipe.mask or recipe.is_portable or is_cluster)
+        if not can_use_tiny or self.engine.speeds.decoding_share(recipe) < _MIN_DECODING_SHARE:
             return placement
         return replace(placement, decoder=self.model_manager.tiny_decoder(recipe.model.id))
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
-        """Return the vocabulary of a recipe's model; None if it is not here or declares none."""
+        """Return the vocabulary of a recipe's model; None if the model is missing or has none."""
         try:
             return self.card(ask_again(recipe).model).vocabulary
         except ModelError:
             return None
 
-    def _prompted_ancestor(
+    def _painted_ancestor(
         self, entry: Entry, library: Library | None
     ) -> tuple[Entry, tuple[Notice, ...]]:
-        """Return a picture, or of an enlarged one its prompted ancestor; raise `upscaler_words`."""
+        """Return the picture or, with a notice, what a network enlarged; raise `upscaler_words`."""
         notices: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
             network = entry.recipe.upscaler.id
@@ -544,8 +545,8 @@ class Studio:
             notices = (Notice("upscaler_parent", value=network),)
         return entry, notices
 
-    def _in_library(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
-        """Return the parent's entry in the library; a file is added first."""
+    def _add_if_file(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
+        """Return the parent's entry in the library; if the picture is a file, add it first."""
         if not isinstance(picture, str | Path) or is_id(picture):
             return parent
         return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
@@ -556,7 +557,7 @@ class Studio:
         options: RunOptions,
         notices: Sequence[Notice] = (),
     ) -> Run:
-        """Start a round that refines pictures, at widths at which no probe found a leak here."""
+        """Start a round that refines pictures, at batch widths at which no probe found a leak."""
         check_count(sum(len(recipes) for _, recipes in rows), field="vary")
         narrowed = [(parent, list(map(at_advised_width, recipes))) for parent, recipes in rows]
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
@@ -573,7 +574,7 @@ class Studio:
         expected: Sequence[str] = (),
     ) -> Run:
         check_offered([job.recipe for job in jobs], self.card)
-        if "library" in options:  # Whoever knows a digest must not read another visitor's start.
+        if "library" in options:  # A digest must not give access to another visitor's start.
             check_starts([job.recipe for job in jobs], options["library"])
         placement = options.get("placement")
         if options.get("live"):
@@ -597,7 +598,7 @@ def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
         pictures = Pictures(run.result())
-    except BaseException:  # Ctrl+C too; the caller sees it.
+    except BaseException:  # Ctrl+C too; it is raised again.
         run.cancel()
         raise
     for notice in run.notices:

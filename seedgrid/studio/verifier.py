@@ -1,4 +1,4 @@
-"""Verifier: verifies pictures and probes this machine, between runs of the engine."""
+"""Verifier: verifies pictures and probes this machine, between batches of the engine."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Verifier:
         owner: str = "",
         address: str = "",
     ) -> Future[tuple[Verdict, ...]]:
-        """Paint pictures again from their recipes, and compare, as a run of `owner`.
+        """Paint pictures again from their recipes and compare them, on behalf of `owner`.
 
-        `watch` receives the progress, and can cancel it; by default `device` is the passports' own.
+        `watch` receives the progress, and can cancel; by default `device` is the passports' own.
         Raise if a public page does not offer what a recipe needs.
         """
         from seedgrid.verify.verifying import verify
@@ -78,14 +78,14 @@ class Verifier:
             for start in range(0, len(paths), _BATCH):
                 claims, unreadable = read_claims(paths[start : start + _BATCH])
                 yield from unreadable
-                for places in batches(claims):
-                    batch = [claims[place] for place in places]
+                for indices in batches(claims):
+                    batch = [claims[index] for index in indices]
                     yield from self.verify(batch, watch, device=device).result()
         finally:
             watch.cancelled = True  # Also when the caller stops early
 
     def start_film(self, entry: Entry) -> Future[Film]:
-        """Paint a picture again between two runs, and keep the previews of its steps."""
+        """Paint a picture again between two batches, and return the previews of its steps."""
         from seedgrid.export.film import paint_film
 
         placement = replace(self._engine.placement, previews=True)
@@ -95,7 +95,7 @@ class Verifier:
         )
 
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
-        """Probe between two runs whether the lock holds for such recipes; a new run cancels it.
+        """Probe whether the lock holds for recipes like this one; a new run cancels the probe.
 
         The report is None if the backend has no probe. Raise `RunCancelled`, or `engine_closed`.
         """
@@ -103,7 +103,7 @@ class Verifier:
         return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
-        """Probe the lock for a request's recipe, and wait; without a width, the model's is taken.
+        """Probe the lock for a request's recipe, and wait; without a width, at the model's.
 
         Raise as `Studio.resolve`, and `run_unexpected` if the backend has no probe.
         """

@@ -1,7 +1,7 @@
 """A claim: a picture's pixels with the recipe and passport of its file.
 
 A file of SeedGrid is an 8-bit RGB PNG, not interlaced, with the texts `seedgrid` and `parameters`
-as we write them. All other chunks and bytes are listed as not verified.
+as SeedGrid writes them. All other chunks and bytes are listed as not verified.
 """
 
 import zlib
@@ -20,20 +20,20 @@ from seedgrid.formats.png_chunks import Chunk
 
 _PIXEL_KINDS: Final = frozenset({b"IHDR", b"IDAT", b"IEND"})
 _RGB: Final = 2
-_KEY_LETTERS: Final = 40
+_KEY_LETTERS: Final = 40  # Longer keys of other texts are cut in a report
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A picture to verify; `pixels` is None, not decoded, if the size is not the recipe's."""
+    """A picture to verify; `pixels` is None if the file's size is not the recipe's."""
 
     name: str  # a path or an id, for the report
-    pixels: Pixels | None = field(repr=False, compare=False)  # as they are now
+    pixels: Pixels | None = field(repr=False, compare=False)  # decoded from the file
     pixels_sha256: str  # of the pixels when the file was written, as the file says
     recipe: Recipe
     passport: Passport
     has_own_form: bool = True  # whether the pixels are stored as SeedGrid stores them
-    altered_texts: tuple[str, ...] = ()  # keys of SeedGrid's texts that it would write otherwise
+    altered_texts: tuple[str, ...] = ()  # keys of SeedGrid's texts that it writes differently
     unverified: tuple[str, ...] = ()  # names of other chunks and bytes in the file
 
     @property
@@ -86,14 +86,14 @@ def _texts_and_others(chunks: Sequence[Chunk], recipe: Recipe) -> tuple[list[str
 def _has_bytes_behind_pixels(chunks: Sequence[Chunk], recipe: Recipe) -> bool:
     """Tell whether the compressed data are longer than rows of pixels with filter bytes."""
     unpacker = zlib.decompressobj()
-    left = recipe.height * (1 + 3 * recipe.width) + 1
+    remaining = recipe.height * (1 + 3 * recipe.width) + 1
     try:
         for chunk in chunks:
             if chunk.kind == b"IDAT" and chunk.data:
                 if unpacker.eof:
                     return True
-                left -= len(unpacker.decompress(chunk.data, left))
-                if left <= 0:
+                remaining -= len(unpacker.decompress(chunk.data, remaining))
+                if remaining <= 0:
                     return True
     except zlib.error:
         return True  # A wrong checksum, which image readers ignore.
@@ -101,7 +101,7 @@ def _has_bytes_behind_pixels(chunks: Sequence[Chunk], recipe: Recipe) -> bool:
 
 
 def pixel_steps_of(path: Path) -> int:
-    """Return pixels times steps of a file's batch; 0 if it cannot be verified."""
+    """Return pixels times steps of a picture's batch; 0 if the file has no readable recipe."""
     try:
         recipe = png.record_of(png_chunks.split(png.read_bytes(path))).recipe
     except PictureError:

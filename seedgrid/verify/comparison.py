@@ -7,7 +7,8 @@ True
 
 Other threads, instructions or kernels sum the same numbers in another order. The effect was
 measured by changing one setting at a time (docs/lock.md): a few pixels differ by one, rarely by
-two. Only such a difference of the passports explains other pixels, and only up to these limits.
+two. Different pixels are explained only by a passport that differs in such a setting, and only up
+to `_MAX_DIFFERENCE` and `_MAX_SHARE`.
 """
 
 import math
@@ -48,7 +49,7 @@ _ROUNDING: Final = frozenset(  # Fields of the passport that change rounding
 )
 
 _UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
-"""Fields that may change anything: other pixels are neither altered nor close."""
+"""Fields whose effect is unknown: if only these differ, other pixels are `drifted`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ class Comparison:
 
     max_abs_diff: int  # the largest difference of a channel, 0 … 255
     psnr_db: float | None  # peak signal-to-noise ratio; None, meaning infinite, for equal pictures
-    differing_pixels: int  # in any channel
+    differing_pixels: int  # pixels that differ in any channel
     num_pixels: int
     where: Box | None  # around the differing pixels; None if none differ
 
@@ -100,14 +101,14 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
 
 
 def figures_of(comparison: Comparison | None) -> dict[str, Any]:
-    """Return what the commands print of a comparison, as JSON; its values are None without one."""
+    """Return what the commands print of a comparison, as JSON; without one, values are None."""
     names = ("max_abs_diff", "psnr_db", "differing_pixels", "where")
     values = asdict(comparison) if comparison else {}
     return {name: values.get(name) for name in names}
 
 
 def difference_picture(one: Pixels, other: Pixels) -> Pixels:
-    """Show where two pictures of one size differ: black for equal, full from a difference of 16."""
+    """Show where two pictures of one size differ: black if equal, full brightness from 16 on."""
     scaled = np.minimum(_distance(one, other), _FULL_BRIGHTNESS) * 255 // _FULL_BRIGHTNESS
     return scaled.astype(np.uint8)
 
@@ -142,26 +143,26 @@ class Reason(Notice):
 def explain(
     then: Passport, now: Passport, comparison: Comparison
 ) -> tuple[Literal["close", "drifted", "altered"], tuple[Reason, ...]]:
-    """Tell whether a difference of two passports explains other pixels."""
+    """Judge other pixels by the differences of two passports; return a verdict and its reasons."""
     if then == Passport():
         return "drifted", ()
-    before, after = _flat(then), _flat_now(now)
-    known_fields = {_field_of(name) for name in after}
+    before, after = _flat(then), _flat_with_defaults(now)
+    own_fields = {_field_of(name) for name in after}
     # An unknown field explains nothing: anybody can write one into a file.
     differing = [
         name
         for name, value in before.items()
-        if after.get(name) != value and _field_of(name) in known_fields
+        if after.get(name) != value and _field_of(name) in own_fields
     ]
-    explaining = [name for name in differing if name in after and _rounds(name)]
+    explaining = [name for name in differing if name in after and _changes_rounding(name)]
     if explaining:
-        has_few = comparison.max_abs_diff <= _MAX_DIFFERENCE and comparison.share <= _MAX_SHARE
+        is_small = comparison.max_abs_diff <= _MAX_DIFFERENCE and comparison.share <= _MAX_SHARE
         data = {"limit": _MAX_DIFFERENCE, "share": f"{_MAX_SHARE:.0%}"}
-        reason = Reason("close" if has_few else "unexplained", names=_listed(explaining), **data)
-        return ("close" if has_few else "drifted"), (reason,)
-    if any(map(_may_matter, differing)):
+        reason = Reason("close" if is_small else "unexplained", names=_listed(explaining), **data)
+        return ("close" if is_small else "drifted"), (reason,)
+    if any(map(_may_change_pixels, differing)):
         return "drifted", ()
-    if unknown := [name for name in after if name not in before and _may_matter(name)]:
+    if unknown := [name for name in after if name not in before and _may_change_pixels(name)]:
         return "drifted", (Reason("passport_unknown", names=_listed(unknown)),)
     return "altered", (Reason("same_passport"),)
 
@@ -170,7 +171,7 @@ def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
     """Return the differences of two passports, in the order of the fields."""
     if then == Passport():
         return (Reason("passport_missing"),)
-    before, after = _flat(then), _flat_now(now)
+    before, after = _flat(then), _flat_with_defaults(now)
     return tuple(
         Reason("passport_field", name=_in_words(name), then=value, now=after.get(name, "unknown"))
         for name, value in before.items()
@@ -186,30 +187,30 @@ def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str]
     )
 
 
-def _rounds(name: str) -> bool:
+def _changes_rounding(name: str) -> bool:
     return name in _ROUNDING or _field_of(name) in _ROUNDING
 
 
-def _may_matter(name: str) -> bool:
-    return _rounds(name) or _field_of(name) in _UNKNOWN_EFFECT
+def _may_change_pixels(name: str) -> bool:
+    return _changes_rounding(name) or _field_of(name) in _UNKNOWN_EFFECT
 
 
-def _flat_now(passport: Passport) -> dict[str, str]:
+def _flat_with_defaults(passport: Passport) -> dict[str, str]:
     """Return every field of a passport of this release, with defaults."""
     return _flat(Passport(**passport.model_dump()))
 
 
 def _flat(passport: Passport) -> dict[str, str]:
-    """Return set fields as texts, `name.key` for dictionaries; no instruction limit means none."""
+    """Return set fields as texts, `name.key` for dictionaries; absent limits are "not set"."""
     flat: dict[str, str] = {}
-    known = passport.model_fields_set
+    set_fields = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():
         if name == "instruction_limits":
-            limits = dict.fromkeys(process.LIMIT_NAMES, "not set") if name in known else {}
+            limits = dict.fromkeys(process.LIMIT_NAMES, "not set") if name in set_fields else {}
             flat |= {f"{name}.{key}": str(item) for key, item in sorted((limits | value).items())}
         elif isinstance(value, dict):
             flat |= {f"{name}.{key}": str(item) for key, item in sorted(value.items())}
-        elif name in known and (isinstance(value, bool) or value not in ("", 0, None)):
+        elif name in set_fields and (isinstance(value, bool) or value not in ("", 0, None)):
             flat[name] = str(value)
     return flat
 

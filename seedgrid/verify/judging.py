@@ -4,7 +4,7 @@ identical   every pixel is equal, and the file is as SeedGrid writes it
 close       few pixels differ by rounding, which a named difference of the passports explains
 altered     other pixels under the same passport, or a file that contradicts itself
 drifted     other pixels, for which the passports give no explanation
-impossible  it could not be painted
+impossible  the file could not be read, or the picture not be painted again
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from seedgrid.verify.comparison import (
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
 WORDS: tuple[Word, ...] = get_args(Word)
 
-_MAX_NAMES = 8
+_MAX_NAMES = 8  # Of unverified chunks in one reason
 
 Doubt = Literal["", "lock_broken", "not_repeatable"]  # Why other pixels prove nothing here
 
@@ -44,13 +44,13 @@ class Verdict:
     verdict: Word
     comparison: Comparison | None = None  # None if there is nothing to compare
     reasons: tuple[Reason, ...] = ()  # differences of the passports first
-    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # the new ones
+    pixels: Pixels | None = field(default=None, repr=False, compare=False)  # the newly painted ones
     passport: Passport | None = field(default=None, repr=False)  # of the new pixels
     confirms: bool = False  # whether every bit is equal, under the same passport
 
     @property
     def holds(self) -> bool:
-        """Whether it is the claimed picture, except for rounding."""
+        """Whether the new picture is the claimed one, except for rounding."""
         return self.verdict in {"identical", "close"}
 
     def as_json(self) -> dict[str, Any]:
@@ -87,28 +87,28 @@ def judge(claim: Claim, pixels: Outcome, painted: Repaint) -> Verdict:
     if isinstance(pixels, RunError):
         return impossible(claim.name, pixels, claim)
     comparison = None if claim.pixels is None else compare_pixels(claim.pixels, pixels)
-    word, reasons = _word(claim, pixels, comparison, painted)
+    word, reasons = _word_and_reasons(claim, pixels, comparison, painted)
     if word != "identical":
-        is_portable = claim.recipe.is_portable  # Its bits do not depend on the passport.
+        is_portable = claim.recipe.is_portable  # Then bits do not depend on the passport.
         reasons = (
             *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
-            *_where(comparison),
+            *_box_reason(comparison),
             *([Reason("fragile")] if painted.is_fragile else []),
         )
     return Verdict(
         name=claim.name,
         verdict=word,
         comparison=comparison,
-        reasons=(*reasons, *_around(claim, painted), *_unverified(claim), *painted.reasons),
+        reasons=(*reasons, *_outside_region(claim, painted), *_unverified(claim), *painted.reasons),
         pixels=pixels,
         passport=painted.passport,
         confirms=word == "identical" and claim.passport.digest == painted.passport.digest,
     )
 
 
-def _around(claim: Claim, painted: Repaint) -> tuple[Reason, ...]:
-    """Check that the pixels outside the region are the parent's."""
+def _outside_region(claim: Claim, painted: Repaint) -> tuple[Reason, ...]:
+    """Say whether the pixels outside the region are the parent's; nothing without a region."""
     recipe, parent = claim.recipe, None
     if recipe.mask and recipe.parent:
         parent = painted.parents.get(recipe.parent.id)
@@ -122,7 +122,7 @@ def _around(claim: Claim, painted: Repaint) -> tuple[Reason, ...]:
     return (Reason("region", pixels=total, total=total),)
 
 
-def _word(
+def _word_and_reasons(
     claim: Claim, pixels: Pixels, comparison: Comparison | None, painted: Repaint
 ) -> tuple[Word, tuple[Reason, ...]]:
     if comparison is None:
@@ -140,7 +140,7 @@ def _word(
 
 
 def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reason, ...]:
-    """Name what contradicts itself in the file."""
+    """Return the contradictions in the file: changed pixels, another form, changed texts."""
     reasons = []
     if claim.is_altered:
         reasons.append(Reason("digest" if comparison.is_identical else "altered"))
@@ -153,7 +153,7 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
-    """Name what cannot be verified: typed words, an enlarged picture's words, other chunks."""
+    """Return what cannot be verified: typed words, an enlarged picture's words, other chunks."""
     recipe, reasons = claim.recipe, []
     if recipe.upscaler is not None:
         reasons.append(Reason("enlarged_unverified"))
@@ -166,7 +166,7 @@ def _unverified(claim: Claim) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-def _where(comparison: Comparison | None) -> Sequence[Reason]:
+def _box_reason(comparison: Comparison | None) -> Sequence[Reason]:
     if comparison is None or comparison.where is None:
         return ()
     return (Reason("where", pixels=comparison.differing_pixels, **asdict(comparison.where)),)

@@ -1,4 +1,4 @@
-"""Paints pictures again under their passports and compares, on the backend's thread."""
+"""Paints pictures again under their passports and compares them, on the backend's thread."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import Reason, passport_changes
 from seedgrid.verify.judging import Repaint, Verdict, impossible, judge
 
-_THREADS_A_CORE: Final = 16  # a chosen limit of threads that are restored from a passport
+_THREADS_A_CORE: Final = 16  # the most that are restored from a passport; an arbitrary limit
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +38,11 @@ def verify(
 ) -> tuple[Verdict, ...]:
     """Verify claims by batch; an error makes its batch `impossible`. Raise RunCancelled."""
     verdicts: dict[int, Verdict] = {}
-    for places in batches(claims):
-        batch = [claims[place] for place in places]
+    for indices in batches(claims):
+        batch = [claims[index] for index in indices]
         judged = _verify_batch(batch, backend, watch or Unwatched(), device)
-        verdicts |= zip(places, judged, strict=True)
-    return tuple(verdicts[place] for place in range(len(claims)))
+        verdicts |= zip(indices, judged, strict=True)
+    return tuple(verdicts[index] for index in range(len(claims)))
 
 
 def read_claims(paths: Sequence[Path]) -> tuple[list[Claim], list[Verdict]]:
@@ -58,11 +58,11 @@ def read_claims(paths: Sequence[Path]) -> tuple[list[Claim], list[Verdict]]:
 
 
 def batches(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the places of claims that may share a batch, with one passport."""
+    """Group the claims' indices by batch: those of a batch have the same passport."""
     return in_batches(
         range(len(claims)),
-        lambda place: claims[place].recipe,
-        lambda place: claims[place].passport.digest,
+        lambda index: claims[index].recipe,
+        lambda index: claims[index].passport.digest,
     )
 
 
@@ -76,7 +76,7 @@ def _verify_batch(
             placement = replace(placement, threads=None)
         painted = _paint(batch, backend, placement, watch)
         if not _all_reproduce(batch, painted):
-            painted = _with_doubt(painted, batch[0].recipe, backend, placement, watch)
+            painted = _probe_for_doubt(painted, batch[0].recipe, backend, placement, watch)
         return [judge(*pair, painted) for pair in zip(batch, painted.pictures, strict=True)]
     except RunCancelled:
         raise
@@ -97,7 +97,7 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
     pictures = backend.paint(recipes, placement, watch)
     # Portable pictures do not depend on the passport: nothing is restored.
     is_native = not recipes[0].is_portable
-    restored = _restored(backend, recipes[0], placement, passport) if is_native else []
+    restored = _restored_settings(backend, recipes[0], placement, passport) if is_native else []
     return Repaint(
         pictures=pictures,
         passport=passport,
@@ -122,10 +122,11 @@ def _paint_parents(
 
 
 def _all_reproduce(batch: Sequence[Claim], painted: Repaint) -> bool:
+    """Tell whether each new picture equals its claim; those without a comparison count as equal."""
     pairs = zip(batch, painted.pictures, strict=True)
     return all(
         isinstance(pixels, RunError)
-        or claim.is_altered  # The file contradicts itself.
+        or claim.is_altered  # Its pixels were changed: nothing to compare with.
         or claim.pixels is None
         or pixels.shape != claim.pixels.shape
         or np.array_equal(pixels, claim.pixels)
@@ -133,33 +134,33 @@ def _all_reproduce(batch: Sequence[Claim], painted: Repaint) -> bool:
     )
 
 
-def _with_doubt(
+def _probe_for_doubt(
     painted: Repaint, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Repaint:
-    """Run the probe before other pixels are blamed on the file."""
+    """Probe the lock; if a leak is found, doubt that other pixels are due to the file."""
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:
         return painted
-    repeats = report.tested_width > 0
-    return replace(painted, doubt="lock_broken" if repeats else "not_repeatable")
+    is_repeatable = report.tested_width > 0
+    return replace(painted, doubt="lock_broken" if is_repeatable else "not_repeatable")
 
 
-def _restored(
+def _restored_settings(
     backend: Backend, recipe: Recipe, placement: Placement, now: Passport
 ) -> list[Reason]:
-    """Return a reason with the settings that were restored for this batch."""
+    """Return a reason that lists the settings restored for this batch, if any."""
     usual = backend.prepare(recipe, replace(placement, threads=None, switches=()))
-    what = [f"{name} {value}" for name, value in passport_changes(usual, now)]
-    what += [
+    settings = [f"{name} {value}" for name, value in passport_changes(usual, now)]
+    settings += [
         f"{name.replace('_', ' ')} {getattr(placement, name)}"
         for name in ("offload", "vae_slicing", "vae_tiling", "channels_last", "attention")
         if getattr(placement, name) != getattr(Placement(), name)
     ]
-    return [Reason("restored", what=", ".join(what))] if what else []
+    return [Reason("restored", what=", ".join(settings))] if settings else []
 
 
 def _is_fragile(backend: Backend, recipe: Recipe) -> bool:
     try:
         return backend.card(recipe.model.id).fragile
-    except ModelError:  # Another model of that name was read since.
+    except ModelError:  # The name finds another model, which has no card.
         return False
