@@ -1,4 +1,4 @@
-"""The Backend protocol: what the engine needs from something that paints. Needs no torch."""
+"""The Backend protocol, which the engine calls to paint. This module does not import torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ LoadWatch = Callable[[], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where and how to compute. It may change bits; passports record it, recipes do not."""
+    """Where and how to compute. It may change bits, so passports record it; recipes do not."""
 
     device: str = "auto"  # `"auto"` (first of `DEVICE_KINDS`), `"cpu"`, `"cuda:1"`, …
     offload: Offload = "none"
@@ -47,8 +47,8 @@ def even_threads(available: int) -> int:
     """Return the greatest power of two up to a number of threads.
 
     torch gives each thread one part of an element-wise operation, and rounds the end of a part that
-    does not fill a vector register differently. Three or six threads cut each of four pictures at
-    other places, so bits would depend on the slot; two or eight cut all alike (docs/log.md).
+    does not fill a vector register differently. Three or six threads divide each of four pictures
+    at other points, so bits would depend on a picture's slot; two or eight do not (docs/log.md).
     """
     return 1 << (available.bit_length() - 1)
 
@@ -85,7 +85,7 @@ class Unwatched:
 
 
 class Backend(Protocol):
-    """Something that paints recipes. All but `card` is called from one thread only."""
+    """Something that paints recipes. All methods but `card` are called from one thread only."""
 
     def card(self, model: str | None) -> ModelCard:
         """Say what a model can do, without loading it; raise ModelError for a bad one."""
@@ -100,10 +100,10 @@ class Backend(Protocol):
 
         Raises:
             RunCancelled: Raised by `watch`.
-            InputError: The model has no such settings.
+            InputError: The model does not support the recipe's settings.
             RunError: `portable_wrong_here`: portable arithmetic gives other bits on this machine.
             ModelError: The weights are not those that the recipe names.
-            DeviceError: This machine has no such device.
+            DeviceError: This machine does not have the placement's device.
         """
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
@@ -132,15 +132,15 @@ class Backend(Protocol):
 
 @runtime_checkable
 class ManyPainters(Protocol):
-    """Several backends that paint at the same time; calls of a lost one raise `worker_lost`."""
+    """Several backends that paint at the same time; calls to a lost one raise `worker_lost`."""
 
     def card(self, model: str | None) -> ModelCard:
-        """As `Backend.card`."""
+        """Do the same as `Backend.card`."""
 
     def begin(
         self, on_join: Callable[[str, Backend], None], on_leave: Callable[[str], None]
     ) -> None:
-        """From now on call `on_join` for each new backend, with a unique name, and `on_leave`."""
+        """Start calling `on_join(unique name, backend)` for new, `on_leave(name)` for lost ones."""
 
     def close(self) -> None:
         """Close all backends."""

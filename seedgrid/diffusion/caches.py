@@ -1,4 +1,4 @@
-"""What is kept between batches: loaded pipelines, encoded prompts, which decoding is exact."""
+"""Caches for later batches: loaded pipelines, encoded prompts, where decoding in pairs is exact."""
 
 import hashlib
 from collections import OrderedDict
@@ -47,14 +47,14 @@ class SizedCache(Generic[Kept]):
         self._num_bytes = 0
 
     def get(self, key: Hashable) -> Kept | None:
-        """Return a value that is still kept."""
+        """Return a key's value, which becomes the most recently used; None if there is none."""
         if key not in self._entries:
             return None
         self._entries.move_to_end(key)
         return self._entries[key][0]
 
     def put(self, key: Hashable, value: Kept, num_bytes: int) -> None:
-        """Keep a value, and drop others, or the value itself if it alone is too large."""
+        """Store a value; while too large, drop the least recently used, and this one last."""
         self._num_bytes += num_bytes - self._entries.pop(key, (None, 0))[1]
         self._entries[key] = value, num_bytes
         while self._num_bytes > self._max_bytes:
@@ -63,7 +63,7 @@ class SizedCache(Generic[Kept]):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedModel:
-    """A pipeline on its device, with what is known about its model."""
+    """A pipeline on its device, with data about its model."""
 
     pipeline: Any
     files: ModelFiles
@@ -71,7 +71,7 @@ class LoadedModel:
     scheduler_config: dict[str, Any]  # Of the model's own scheduler, from which others are made
     preview: Preview  # Makes small pictures of its latents
     paths: dict[str, Path]  # All files that it was read from
-    states: tuple[str, ...]  # Of these files when read: mapped weights change with the files
+    states: tuple[str, ...]  # Of these files before loading: mapped weights change with them
 
     def check_settings(self, recipe: Recipe) -> None:
         """Raise an error if scheduler, steps or start picture do not fit this model."""
@@ -91,7 +91,7 @@ class LoadedModel:
             raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
-        """Return the pipeline for a recipe: with a start image-to-image; raise `start_family`."""
+        """Return the pipeline, image-to-image if a recipe has a start; raise `start_family`."""
         if not recipe.start:
             return self.pipeline
         family = self.files.family
@@ -102,7 +102,7 @@ class LoadedModel:
 
     @cached_property
     def _image_to_image(self) -> Any:
-        """The image-to-image pipeline, which shares all parts."""
+        """The image-to-image pipeline, which shares all parts with `pipeline`."""
         import diffusers
 
         with quiet_diffusers():
@@ -112,7 +112,7 @@ class LoadedModel:
 
 
 class PipelineCache:
-    """The pipelines that are loaded, at most two, the most recently used last; tiny decoders."""
+    """Loaded pipelines, at most two, the most recently used last; and loaded tiny decoders."""
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[object, ...], LoadedModel] = OrderedDict()
@@ -143,9 +143,9 @@ class PipelineCache:
 
     @contextmanager
     def tiny_decoder(self, pipeline: Any, name: str, device: torch.device) -> Iterator[None]:
-        """Decode with a tiny decoder of a few MB in the block, which live pictures use.
+        """In the block, replace the VAE by a tiny decoder of a few MB, as live pictures do.
 
-        `name` is its Hub id. Raises `model_not_downloaded` or `model_damaged`.
+        `name` is the decoder's Hub id. Raises `model_not_downloaded` or `model_damaged`.
         """
         key = name, pipeline.vae.dtype, device
         if key not in self._tiny_decoders:
@@ -188,7 +188,7 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
     files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
     loras = tuple(LORAS.recorded(lora) for lora in recipe.loras)
     paths = files.files | {str(path): path for path in loras}
-    before = states(paths)
+    states_before = states(paths)
     pipeline = read_pipeline(files, recipe, loras, watch)
     preview = make_preview(pipeline, files, now=placement.previews)
     move_to_device(pipeline, device, placement)
@@ -199,7 +199,7 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         scheduler_config=dict(pipeline.scheduler.config),
         preview=preview,
         paths=paths,
-        states=before,
+        states=states_before,
     )
 
 
@@ -207,7 +207,7 @@ class TextCache:
     """Rows of text encoders' outputs, up to 64 MB.
 
     Because of the lock, a row of a text encoder's batch depends on its own prompt alone, at a fixed
-    batch width. So rows are cached one by one, but a batch with one unknown row is encoded whole.
+    batch width. So rows are cached one by one, but a batch with any uncached row is encoded whole.
     """
 
     def __init__(self) -> None:
@@ -220,15 +220,17 @@ class TextCache:
             for name in _ENCODERS:
                 encoder = getattr(pipeline, name, None)
                 if encoder is not None:
-                    recall_or_run = partial(self._recall, encoder.forward, f"{name}|{context}")
-                    stack.enter_context(replaced(encoder, "forward", recall_or_run))
+                    forward = partial(self._recall_or_run, encoder.forward, f"{name}|{context}")
+                    stack.enter_context(replaced(encoder, "forward", forward))
             yield
 
-    def _recall(self, forward: Callable[..., Any], context: str, *args: Any, **kwargs: Any) -> Any:
+    def _recall_or_run(
+        self, forward: Callable[..., Any], context: str, *args: Any, **kwargs: Any
+    ) -> Any:
         keys = _row_keys(context, args, kwargs)
-        known = [row for row in map(self._rows.get, keys) if row is not None]
-        if keys and len(known) == len(keys):
-            rows, specs = zip(*known, strict=True)
+        cached_rows = [row for row in map(self._rows.get, keys) if row is not None]
+        if keys and len(cached_rows) == len(keys):
+            rows, specs = zip(*cached_rows, strict=True)
             columns = zip(*rows, strict=True)
             parts = [None if part[0] is None else torch.stack(part) for part in columns]
             return tree_unflatten(parts, specs[0])
@@ -247,7 +249,7 @@ def _has_rows(part: Any, width: int) -> bool:
 
 
 def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_Key]:
-    """Return one key for each row of the batch; none if the input is no batch of token ids."""
+    """Return one key for each row of the batch; an empty list without a batch of token ids."""
     named: list[tuple[object, Any]] = [*enumerate(args), *kwargs.items()]
     ids = next((value for _, value in named if isinstance(value, torch.Tensor)), None)
     if ids is None or ids.ndim != 2 or ids.is_floating_point():
@@ -277,7 +279,7 @@ class PairDecoder:
     """
 
     @cached_property
-    def _is_equal(self) -> dict[str, bool]:
+    def _equal_by_key(self) -> dict[str, bool]:
         return recall(_PAIRS)
 
     @contextmanager
@@ -303,11 +305,11 @@ class PairDecoder:
     ) -> torch.Tensor:
         kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
         key = hashlib.sha256(kind.encode()).hexdigest()
-        if self._is_equal.get(key) is True:
+        if self._equal_by_key.get(key) is True:
             return torch.cat([decode(pair)[0] for pair in latents.split(2)])
         pictures: torch.Tensor = decode(latents)[0]
-        if key not in self._is_equal:
+        if key not in self._equal_by_key:
             pairs = torch.cat([decode(pair)[0] for pair in latents.split(2)])
-            self._is_equal[key] = torch.equal(pairs, pictures)
-            remember_one(_PAIRS, key, self._is_equal[key])
+            self._equal_by_key[key] = torch.equal(pairs, pictures)
+            remember_one(_PAIRS, key, self._equal_by_key[key])
         return pictures

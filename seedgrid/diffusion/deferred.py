@@ -1,7 +1,7 @@
 """DeferredBackend: paints on this machine, and imports torch only when it is first needed.
 
-`card` needs no torch, so requests can be checked immediately and on any thread. The other methods
-import torch, on the engine's own thread.
+`card` needs no torch, so requests can be checked immediately and on any thread. `prepare`, `paint`
+and `probe` import torch; the engine calls them on a thread of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DeferredBackend:
-    """See `Backend` for each method."""
+    """Creates a DiffusersBackend when it is first needed; `Backend` describes the methods."""
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without torch."""
@@ -44,11 +44,11 @@ class DeferredBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        """Compute up to `lock_width` recipes of one `batch_key` in a batch of that width."""
         return self._painter.paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test the lock for recipes like this one; None for an enlarged picture, painted alone."""
+        """Test the lock for such recipes; None with an upscaler, which takes single pictures."""
         return self._painter.probe(recipe, placement, watch) if recipe.upscaler is None else None
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class DeferredBackend:
 
 
 class InstalledBackend(DeferredBackend):
-    """For public pages: models are given by name, as paths would reveal what is on the disk."""
+    """For public pages: accepts models by name only, as paths would reveal files on the disk."""
 
     def __init__(self, default_model: str = BUNDLED) -> None:
         self._default_model = default_model

@@ -43,7 +43,7 @@ class DiffusersBackend:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._pair_decoder = PairDecoder()
-        # By recipe id and passport digest, for refinements that follow them (steering.py)
+        # By recipe id + passport digest; child pictures follow them (steering.py)
         self._trajectories = SizedCache[Trajectory](max_bytes())
         self._enlarger = Enlarger()
 
@@ -80,15 +80,15 @@ class DiffusersBackend:
         return tuple(outcome for outcome, _ in painted)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        """Test the lock for recipes like this one; the report is kept in the cache folder."""
-        recipe = recipe.model_copy(update=WITHOUT_PARENT)  # It has a batch of its own
+        """Test the lock for recipes like this one, or return the report in the cache folder."""
+        recipe = recipe.model_copy(update=WITHOUT_PARENT)  # Parents are painted in other batches
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
             probe = partial(self._run_probe, recipe, placement, watch)
             report = self._within_memory(probe, recipe, placement, watch)
             keep_report(recipe, passport, report)
-        # The width that is advised holds for the default placement.
+        # The stored width is advice for the default placement only.
         if replace(placement, device="auto", previews=True) == Placement():
             record_width(recipe, report)
         return report
@@ -127,9 +127,9 @@ class DiffusersBackend:
         are_parents: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Trajectory], ...]:
-        """Paint parents whose trajectories are not in memory, then a batch, and keep its own.
+        """Paint parents whose trajectories are not in memory, then a batch; cache its trajectories.
 
-        All of a batch of parents is recorded, however much memory it takes.
+        With `are_parents` the trajectories are recorded however much memory they take.
         """
         first = recipes[0]
         parents, batch_watch = self._parent_trajectories(recipes, placement, watch)
@@ -154,7 +154,7 @@ class DiffusersBackend:
     ) -> tuple[dict[str, Trajectory], Watch]:
         """Return the trajectories of recipes' parents, by id; paint those not in memory.
 
-        Also returns a watch for the batch, which counts the steps of parents, too.
+        Also returns a watch for the batch, which adds the parents' steps to the batch's.
         """
         if not any(recipe.parent for recipe in recipes):
             return {}, watch
@@ -170,9 +170,11 @@ class DiffusersBackend:
         done = 0
         for index, (parents, halt_steps) in enumerate(batches):
             later = steps * (len(batches) - index)
-            each = _BatchWatch(watch, done, later_steps=later, halt=halt_steps * order)
-            painted = self._paint(parents, placement, each, are_parents=True, halt_steps=halt_steps)
-            done = each.steps_after
+            parents_watch = _BatchWatch(watch, done, later_steps=later, halt=halt_steps * order)
+            painted = self._paint(
+                parents, placement, parents_watch, are_parents=True, halt_steps=halt_steps
+            )
+            done = parents_watch.steps_after
             for parent, (outcome, trajectory) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
@@ -182,7 +184,7 @@ class DiffusersBackend:
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
-        """Do some work; if memory is full, free all models and try again, then `memory_full`."""
+        """Call `work`; if memory is full, free all models and retry, then raise `memory_full`."""
         for is_last in (False, True):
             try:
                 return work()
@@ -237,8 +239,8 @@ def _passport(recipe: Recipe, loaded: LoadedModel, placement: Placement) -> Pass
 class _BatchWatch:
     """Reports to `watch` the progress of one of several batches, counting the steps of all.
 
-    `steps_before` were run before this batch, `later_steps` follow it; it is halted at step `halt`
-    (0 paints all).
+    `steps_before` steps were run before this batch, and `later_steps` follow it. A batch with a
+    `halt` other than 0 is halted at that step.
     """
 
     def __init__(
@@ -253,12 +255,12 @@ class _BatchWatch:
 
     @property
     def steps_after(self) -> int:
-        """The number of steps done after this batch; the step that halts it was not reported."""
+        """How many steps were run by the end of this batch; its halting step is not reported."""
         return self._steps_before + (self._halt or self._last)
 
     @property
     def cancelled(self) -> bool:
-        """Whether it should stop."""
+        """Whether the batch should stop."""
         return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:

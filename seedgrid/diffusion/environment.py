@@ -30,7 +30,7 @@ CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUE: Final = ":16:8"
 _DETERMINISTIC_CUBLAS: Final = (":16:8", ":4096:8")
 _PRECISIONS: Final = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
-_SWITCH_VALUES: Final[dict[str, Any]] = {  # By their texts in passports
+_SWITCH_VALUES: Final[dict[str, Any]] = {  # Values by their texts in passports
     str(value).lower(): value for value in (True, False, 0, 1, 2, *_PRECISIONS)
 }
 _SEEDED: Final[dict[str, Any]] = {
@@ -67,7 +67,7 @@ _Switch = tuple[Callable[[], Any], Callable[[Any], Any]]  # Reads and sets a glo
 def torch_settings(recipe: Recipe, placement: Placement) -> Iterator[None]:
     """Set switches, attention kernel and threads for a recipe and a placement in the block.
 
-    Raises `attention_unknown`, or as `determinism`.
+    Raises `attention_unknown`, and what `determinism` raises.
     """
     if (attention := placement.attention) not in ATTENTION_NAMES:
         choices = ", ".join(ATTENTION_NAMES)
@@ -99,7 +99,7 @@ def determinism(level: Determinism) -> Iterator[None]:
 
 @contextmanager
 def _switched(values: Mapping[str, Any]) -> Iterator[None]:
-    """Set switches by their names in the block, then restore them; None leaves one as it is."""
+    """Set switches by their names in the block, then restore them; None changes nothing."""
     switches = {name: switch for name, switch in _switches().items() if name in values}
     before = {name: read() for name, (read, _) in switches.items()}
     try:
@@ -114,7 +114,7 @@ def _switched(values: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _values_of(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return switches' values from a passport's texts; None for one of another type."""
+    """Return switches' values from a passport's texts; None if a text does not fit a switch."""
     current = {name: read() for name, (read, _) in _switches().items() if name in texts}
     values = {name: _SWITCH_VALUES.get(texts[name]) for name in current}
     return {name: v if type(v) is type(current[name]) else None for name, v in values.items()}
@@ -185,7 +185,7 @@ def _autocast(device: str) -> _Switch:
 
 
 def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a deprecated function of torch without warnings, with None for a RuntimeError."""
+    """Wrap a deprecated function of torch: no warnings, and None instead of a RuntimeError."""
 
     def quiet(*values: Any) -> Any:
         with warnings.catch_warnings():
@@ -201,9 +201,9 @@ def _quietly(call: Callable[..., Any]) -> Callable[..., Any]:
 def current_passport(
     device: torch.device, placement: Placement, libraries: Iterable[str] = ()
 ) -> Passport:
-    """Return the passport of what is computed now in `torch_settings`: all that may change bits.
+    """Return the passport of a computation that begins now: the settings that may change bits.
 
-    `libraries` are the other libraries whose versions it records.
+    Call this in `torch_settings`. `libraries` are other libraries, whose versions are recorded.
     """
     switches = current_switches()
     precision = {name: state for name, state in switches.items() if "precision" in name}

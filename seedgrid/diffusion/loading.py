@@ -2,7 +2,7 @@
 
 Only local files in the safetensors or GGUF format are read, and no code from a model is run. For
 `int8-…` recipes SDNQ quantises the weights to 8 bits, and dequantises them where they are used;
-activations are not quantised, so rows of a batch share nothing. Weights that were stored quantised
+activations are not quantised, so rows of a batch share no scale. Weights that were stored quantised
 (by SDNQ, torchao or bitsandbytes, or as GGUF) are used as they are.
 """
 
@@ -39,7 +39,7 @@ def available_devices() -> tuple[str, ...]:
 
 
 def pick_device(device: str) -> torch.device:
-    """Return the device of a name, the best one for `"auto"`; raise `device_missing`."""
+    """Return a named device, or the preferred one for `"auto"`; raise `device_missing`."""
     names = available_devices()
     for name in names:
         if device in ("auto", name, name.partition(":")[0]):
@@ -100,7 +100,7 @@ def read_pipeline(
 
     Raises `model_damaged`; `library_import`: the pipeline cannot be imported; `dtype_library`: SDNQ
     is missing; `dtype_int8`: the model is quantised already, is a single file, or is used with
-    LoRAs; `lora_family`: such models take none; `lora_misfit`: a LoRA is for another kind of model;
+    LoRAs; `lora_family`: this model takes none; `lora_misfit`: a LoRA is for another kind of model;
     `lora_partly`: diffusers would leave out a part of it; `lora_peft`: peft is missing.
     """
     pipeline_class = _pipeline_class(files.family)
@@ -137,9 +137,9 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
 
 
 def _pipeline_class(family: Family) -> Any:
-    """Import a family's pipeline class; raise `library_import`, not an error of the model."""
+    """Import a family's pipeline class; raise `library_import` if that fails."""
 
-    def translate(error: Exception, _: str) -> RunError:  # The cause is in the last line.
+    def translate(error: Exception, _: str) -> RunError:  # The last line names the cause.
         return RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
 
     with foreign_errors(translate), quiet_diffusers():
@@ -150,7 +150,7 @@ def _pipeline_class(family: Family) -> Any:
 
 @contextmanager
 def _called_before_parts(watch: LoadWatch) -> Iterator[None]:
-    """In the block, call `watch` before each part that diffusers loads; its errors stop that."""
+    """In the block, call `watch` before diffusers loads each part; its errors stop the loading."""
     from diffusers.loaders import single_file
     from diffusers.pipelines import pipeline_utils
 
@@ -223,7 +223,7 @@ def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
         misfit = InputError("lora_misfit", field="prompt", value=lora.id)
         with (
             foreign_errors(lambda *_, misfit=misfit: misfit),
-            _warnings_of_diffusers() as left_out,  # diffusers only warns if it leaves out a part.
+            _warnings_of_diffusers() as warned,  # diffusers only warns if it leaves out a part.
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # peft warns of every LoRA after the first.
@@ -236,8 +236,8 @@ def _add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
             )
         if not any(name in adapters for adapters in pipeline.get_list_adapters().values()):
             raise misfit
-        if left_out:
-            part = one_line(left_out[0], limit=200).rstrip(". ")
+        if warned:
+            part = one_line(warned[0], limit=200).rstrip(". ")
             raise InputError("lora_partly", field="prompt", value=lora.id, part=part)
 
 

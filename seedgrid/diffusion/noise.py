@@ -26,8 +26,9 @@ from seedgrid.diffusion.libraries import replaced
 
 
 def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
-    """Make one new CPU generator for each seed, 0 … 2**32 - 1, for one call; raise as `check_seed`.
+    """Make one new CPU generator for each seed, 0 … 2**32 - 1, for one call of a pipeline.
 
+    Raises what `check_seed` raises.
     Source: https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
     return [torch.Generator("cpu").manual_seed(check_seed(seed)) for seed in seeds]
@@ -38,8 +39,8 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterato
     """Mix the noise of other seeds into the initial noise, inside the pipeline's call.
 
     The pipeline's own `prepare_latents` also draws the other seeds' noise, so its shape, scale and
-    packing fit. Later draws use the picture's own seed. Raises `noise_mix_unsupported` if this
-    pipeline does not draw its noise there. The pipeline's call raises RunCancelled when cancelled.
+    packing fit. Later draws use the picture's own seed. Raises `noise_mix_unsupported` if the
+    pipeline draws its noise elsewhere. Its call raises RunCancelled if `watch.cancelled`.
     """
     if not any(cell.noise_mix for cell in cells):
         yield
@@ -83,10 +84,10 @@ def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Te
 
 
 def _mix_rows(noise: Any, other: Any, weights: Sequence[float]) -> Any:
-    """Mix each row of a batch by its own weight; Flux also returns position ids, which are kept."""
+    """Mix each row of a batch by its own weight; Flux's position ids are returned unchanged."""
     if isinstance(noise, tuple):
         return (_mix_rows(noise[0], other[0], weights), *noise[1:])
-    mixed = torch.empty_like(noise)  # The same memory layout, and so the same kernels
+    mixed = torch.empty_like(noise)  # Keeps the memory layout: torch chooses kernels by it
     for row, weight in enumerate(weights):
         mixed[row] = mix_noise(noise[row], other[row], weight) if weight else noise[row]
     return mixed

@@ -1,6 +1,6 @@
 """The call of a diffusers pipeline: only this file makes it, follows its steps, and stops it.
 
-It is the plain diffusers call, so its pictures equal those of `pipe(prompts,
+This is the plain diffusers call, so its pictures equal those of `pipe(prompts,
 generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for bit.
 """
 
@@ -40,7 +40,7 @@ class PipelineOutput(NamedTuple):
     trajectories: Sequence[Trajectory]  # One for each recipe
     images: torch.Tensor = torch.empty(0)  # (cells, 3, height, width), 0 … 1
     latents: torch.Tensor = torch.empty(0)  # Of the last step, one row for each cell
-    withheld: Sequence[bool] = ()  # By cell, whether the model's safety checker blackened it
+    withheld: Sequence[bool] = ()  # By cell, whether a safety checker blackened its picture
 
 
 def paint_batch(
@@ -73,11 +73,11 @@ def call_pipeline(
 ) -> PipelineOutput:
     """Call the pipeline with a batch of exactly `lock_width` cells, inside `contexts`, in order.
 
-    `encoded` are the recipes' prompts, if their family's are encoded one by one; without them they
-    are encoded here. Raises `pipeline_refused`, `not_deterministic`, or RunCancelled.
+    `encoded` is for families whose prompts are encoded one by one: the recipes' prompts. If it is
+    empty, they are encoded here. Raises `pipeline_refused`, `not_deterministic`, or RunCancelled.
     """
     first = recipes[0]
-    # Padded with repeats, as a batch's width changes bits, but not of portable pictures
+    # Padded with repeats, as bits depend on a batch's width; those of portable pictures do not
     num_cells = len(recipes) if first.is_portable else first.lock_width
     indices = [cell % len(recipes) for cell in range(num_cells)]
     cells = [recipes[index] for index in indices]
@@ -89,7 +89,7 @@ def call_pipeline(
     steering = Steering(cells, plan or SteeringPlan(), num_pictures=len(recipes))
     with _arithmetic_of(first):
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-        _follow(scheduler, recipes, loaded, watch, steering)
+        _replace_step(scheduler, recipes, loaded, watch, steering)
         pipeline = loaded.pipeline_for(first)
         pipeline.scheduler = scheduler
         scale_loras(loaded.pipeline, first)
@@ -106,7 +106,7 @@ def call_pipeline(
                 output = pipeline(
                     **_arguments(cells, loaded, encoded),
                     **start,
-                    # The seeds' only other uses: `spread` in steering.py, and previews.py
+                    # The seeds' only other uses: `_move_tokens` in steering.py, and previews.py
                     generator=fresh_generators([cell.seed for cell in cells]),
                     output_type="pt",
                 )
@@ -121,7 +121,7 @@ def call_pipeline(
 @contextmanager
 def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
     """Compute natively or portably in the block, as a recipe says; translate libraries' errors."""
-    # The backend at the start of the process, as in passports: a script may have changed it
+    # As at the process's start, which passports record; a script may have changed it since.
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
     arithmetic = portable() if recipe.is_portable else nullcontext()
     with foreign_errors(_translated), quiet_diffusers(), attention, arithmetic:
@@ -149,7 +149,7 @@ def _encode_prompts(
 
 
 def as_one_call(recipes: Sequence[Recipe], loaded: LoadedModel, index: int) -> list[Recipe]:
-    """Return the recipes; those that cannot share the call of `index` get its prompts."""
+    """Return the recipes; those that cannot share a call with recipe `index` get its prompts."""
     calls = _calls(recipes, loaded, _encode_prompts(recipes, loaded))
     shared = next(call for call in calls if index in call)
     prompts = {name: getattr(recipes[index], name) for name in ("prompt", "negative_prompt")}
@@ -175,8 +175,8 @@ def _calls(
 ) -> list[list[int]]:
     """Split a batch into calls, usually one, and return the recipes' indices of each.
 
-    No recipe may change how others of its call are computed. SDXL computes an absent negative
-    prompt otherwise than an empty one, but does not mix them in a call. Prompts encoded one by one
+    No recipe may change how others of its call are computed. SDXL embeds an absent negative
+    prompt as zeros, unlike an empty one, and one call cannot do both. Prompts encoded one by one
     share a call if they fill equally many blocks; see also `Family.separate_call_pattern`.
     """
     family = loaded.files.family
@@ -221,7 +221,7 @@ def _in_region(recipe: Recipe, picture: Pixels, parents: Mapping[str, Trajectory
 
 
 def _start_arguments(recipe: Recipe, num_cells: int) -> dict[str, Any]:
-    """Return the call's arguments for the picture that a batch begins from, fitted to its size."""
+    """Return the call's arguments for a start picture, if any, fitted to the recipe's size."""
     if not recipe.start:
         return {}
     image = Image.fromarray(starts.pixels(recipe.start))
@@ -229,14 +229,14 @@ def _start_arguments(recipe: Recipe, num_cells: int) -> dict[str, Any]:
     return {"image": [fitted] * num_cells}
 
 
-def _follow(
+def _replace_step(
     scheduler: Any, recipes: Sequence[Recipe], loaded: LoadedModel, watch: Watch, steering: Steering
 ) -> None:
     """Replace `step` of a scheduler that is used for one call: report its steps, and steer it.
 
     Not all pipelines offer a callback, but all call `scheduler.step` once for each of its
     `timesteps`. The new `step` raises RunCancelled after the first step at which `watch.cancelled`
-    is true, and Halted when `steering` has recorded all that it was asked for.
+    is true, and Halted after the `halt_steps` of the plan of `steering`.
     """
     recipe, original = recipes[0], scheduler.step
     steering.order = scheduler.order
@@ -269,7 +269,7 @@ def _follow(
 
 
 def _num_steps(scheduler: Any, recipe: Recipe, loaded: LoadedModel) -> int:
-    """Return how many times `step` is called: from a start most families skip the first steps."""
+    """Return how many times `step` is called: with a start picture most families skip some."""
     total, steps = len(scheduler.timesteps), recipe.num_inference_steps
     if not recipe.start or not loaded.files.family.strength_shortens:
         return total

@@ -24,9 +24,9 @@ Kinds = tuple[Kind, ...]
 EXTREME: Final[Kinds] = ("nan", "huge")
 REALISTIC: Final[Kinds] = ("near", "ordinary")
 
-INPUTS: Final = "between the parts"  # The check of what denoiser and decoder are given
+INPUTS: Final = "between the parts"  # Name of the check of the inputs of denoiser and decoder
 _NOT_POISONED: Final = ("_ids", "_mask")  # Suffixes of arguments' names: positions and masks
-_HUGE_POWER: Final = 0.4  # Power of a format's largest number: sums of its squares are finite
+_HUGE_POWER: Final = 0.4  # Power of a format's largest number, so that sums of squares are finite
 _NEAR_FACTOR: Final = 1.0625
 
 
@@ -38,13 +38,13 @@ class PoisonedGrid:
     """
 
     watch: Watch
-    report: Callable[[str, list[torch.Tensor]], None]  # Given a part's name and the tested rows
+    report: Callable[[str, list[torch.Tensor]], None]  # Given a part's name, the tested rows
     width: int  # W, the number of pictures in the batch
     tested_slot: int  # The position of the tested picture in the batch, from 0
-    kinds: Kinds  # Of the neighbours, in turn
+    kinds: Kinds  # Which the neighbours take in turn
     calls_per_kind: int = 1  # After so many calls of a part, each neighbour gets its next kind
     has_lists: bool  # Whether a batch may also be a list, with one tensor for each picture
-    _calls: dict[str, int] = field(default_factory=dict, init=False)  # Each part's last, from 0
+    _calls: dict[str, int] = field(default_factory=dict, init=False)  # By part: last call, from 0
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
@@ -118,9 +118,9 @@ class PoisonedGrid:
         return tensor.ndim > 0 and tensor.shape[0] > 0 and tensor.shape[0] % self.width == 0
 
     def _row_counts(self, arguments: Any) -> set[int]:
-        """Return the numbers of rows that a batch's tensors may have; none if this is no batch."""
-        rows = self._tensors_in(arguments)[0]
-        return {rows.shape[0], self.width} if self._is_batch(rows) else set()
+        """Return the row counts that a batch's tensors may have; empty if this is no batch."""
+        first = self._tensors_in(arguments)[0]
+        return {first.shape[0], self.width} if self._is_batch(first) else set()
 
     def _tested_rows_in(self, value: Any, row_counts: set[int]) -> list[torch.Tensor]:
         """Return the tested picture's rows of those tensors that have one of these row counts."""
@@ -181,7 +181,7 @@ class PoisonedGrid:
         return tree_map(changed, value, is_leaf=is_batch_list)
 
     def _stacked(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Stack one tensor for each picture; those of another shape become the tested picture's."""
+        """Stack a tensor for each picture; the tested picture's replaces those of another shape."""
         tested = tensors[self.tested_slot]
         return torch.stack([each if each.shape == tested.shape else tested for each in tensors])
 

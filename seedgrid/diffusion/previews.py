@@ -24,9 +24,9 @@ from seedgrid.models.schedulers import TABLE
 
 _MAX_PX: Final = 256  # The longer side of a preview
 _DETAIL: Final = 2  # Width of a latent pixel in a preview, in pixels
-_ROUGHNESS: Final = 0.5  # Strength of the noise in the latents of the fit
+_ROUGHNESS: Final = 0.5  # Strength of the noise in the latents to which the map is fitted
 _RIDGE: Final = 0.1  # Weight of the fit's regularization
-_NOISE_STRENGTH: Final = 0.5  # Of shown noise: at full strength it is unpleasant to look at
+_NOISE_STRENGTH: Final = 0.5  # Factor on shown noise: full strength is unpleasant to look at
 
 # From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
@@ -36,7 +36,7 @@ ToPixels = Callable[[torch.Tensor], torch.Tensor]
 class Preview:
     """Makes small pictures of the latents of one loaded model."""
 
-    vae: Any  # None for a model that computes pixels
+    vae: Any  # None for a model that denoises pixels, not latents
     channels: int  # Of the latents
     scale: int  # Width of a latent pixel in the picture, in pixels
     is_flow: bool  # Whether the denoiser predicts a flow's velocity
@@ -94,7 +94,7 @@ class Preview:
     def _noise(self, recipe: Recipe) -> torch.Tensor:
         """Draw a recipe's noise as pipelines do, before packing: (C, h, w)."""
         shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
-        draws = 2 if recipe.start else 1  # With a start picture, its VAE encoder draws first.
+        draws = 2 if recipe.start else 1  # The encoding of a start picture draws first.
         noise = _drawn(shape, recipe.seed, draws)
         for share in recipe.noise_mix:
             noise = mix_noise(noise, _drawn(shape, share.seed, draws), share.weight)
@@ -102,7 +102,7 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare the previews of a pipeline that is on the CPU; fit the map `now`, or at its use."""
+    """Prepare the previews of a pipeline on the CPU; fit the map `now`, or at its first use."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
@@ -111,7 +111,7 @@ def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Previ
         channels, scale = int(files.family.latent(files.configs)[0]), vae_scale(files.configs)
     preview = Preview(vae=vae, channels=channels, scale=scale, is_flow=is_flow)
     if now:
-        preview.to_pixels  # noqa: B018 (fits it)
+        preview.to_pixels  # noqa: B018 (reading the property fits the map)
     return preview
 
 
@@ -158,8 +158,8 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     """Fit a linear map from a latent pixel and its neighbours to two by two pixels.
 
-    It is fitted by least squares to the VAE's output for random latents, so it works for every VAE.
-    It takes a thousandth of the VAE's time.
+    The map is fitted by least squares to the VAE's output for random latents, so this works for
+    every VAE. Applying the map takes a thousandth of the VAE's time.
     """
     detail = min(_DETAIL, latent_px)
     (generator,) = fresh_generators((0,))
@@ -188,9 +188,9 @@ def _padded(latents: torch.Tensor) -> torch.Tensor:
 
 
 def _least_squares(inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the weights (i, o) that map (n, i, pixels) to (n, o, pixels); last row: the bias."""
-    known, target = (part.transpose(1, 2).flatten(0, 1).double() for part in (inputs, targets))
-    known = torch.cat([known, torch.ones(len(known), 1, dtype=torch.float64)], 1)
-    squares = known.T @ known + _RIDGE * torch.eye(known.shape[1], dtype=torch.float64)
-    solution: torch.Tensor = torch.linalg.solve(squares, known.T @ target)
+    """Return weights (i + 1, o) from (n, i, pixels) to (n, o, pixels); the last row is the bias."""
+    source, target = (part.transpose(1, 2).flatten(0, 1).double() for part in (inputs, targets))
+    source = torch.cat([source, torch.ones(len(source), 1, dtype=torch.float64)], 1)
+    squares = source.T @ source + _RIDGE * torch.eye(source.shape[1], dtype=torch.float64)
+    solution: torch.Tensor = torch.linalg.solve(squares, source.T @ target)
     return solution.float()

@@ -26,7 +26,7 @@ from seedgrid.diffusion.poison import EXTREME, INPUTS, REALISTIC, PoisonedGrid
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
-_MAX_STEPS: Final = 4  # Spread over the schedule: code and shapes do not change with their number
+_MAX_STEPS: Final = 4  # Enough, as code and shapes do not depend on the number of steps
 _LONG_PROMPT: Final = " ".join(  # With the greatest and smallest bracket weights
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
@@ -88,7 +88,7 @@ def _paint_twice(
     """Compare a picture in two grids, the extreme one last, as its NaN may stay in the model."""
     width = recipe.lock_width
     grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.takes_embeds_list)
-    # A neighbour keeps its kind for two calls, as step caches skip a step only if inputs are alike.
+    # A neighbour has one kind for two calls: step caches skip a step only after similar inputs.
     first = grid(report=comparison.record, tested_slot=width - 1, kinds=REALISTIC, calls_per_kind=2)
     second = grid(report=comparison.compare, tested_slot=0, kinds=EXTREME)
     others = [_reseeded(recipe, number) for number in range(1, width)]
@@ -97,7 +97,7 @@ def _paint_twice(
     painted = compute([*others, recipe], first.tested_slot, first.watching)
     tested = [first.tested_rows(rows) for rows in painted]
     if not all(bool(torch.isfinite(rows).all()) for rows in tested):
-        raise RunError("picture_nan")  # It is NaN by itself, so leaks into it cannot be seen.
+        raise RunError("picture_nan")  # NaN without any leak, so leaks would not be seen.
     comparison.record("picture", tested)
     others = [_reworded(recipe, number, family) for number in range(1, width)]
     painted = compute([recipe, *others], second.tested_slot, second.watching)
@@ -130,7 +130,7 @@ def _reworded(recipe: Recipe, number: int, family: Family) -> Recipe:
 
 
 def _other_negative(recipe: Recipe, family: Family) -> dict[str, str]:
-    """Return a negative prompt if the recipe has none, else an empty one, if both share a call."""
+    """Return an update that adds or removes the negative prompt, where one call allows both."""
     if not family.has_negative_prompt or family.zeroes_empty_negative:
         return {}
     return {"negative_prompt": "" if recipe.negative_prompt else "(dull:4)"}
@@ -150,13 +150,13 @@ class _Comparison:
 
     def compare(self, part: str, rows: list[torch.Tensor]) -> None:
         """Compare the next recorded rows with these; another part or shape counts as a leak."""
-        is_left = self._num_compared < len(self._recorded)
-        expected_part, expected = self._recorded[self._num_compared] if is_left else ("", [])
+        has_next = self._num_compared < len(self._recorded)
+        expected_part, expected = self._recorded[self._num_compared] if has_next else ("", [])
         self._num_compared += 1
         if expected_part != part or [t.shape for t in expected] != [t.shape for t in rows]:
             self._add_check(part, 1, 1)
-        before = self.checks.get(part)
-        compared = (before.compared if before else 0) + sum(tensor.numel() for tensor in rows)
+        earlier = self.checks.get(part)
+        compared = (earlier.compared if earlier else 0) + sum(tensor.numel() for tensor in rows)
         unequal = [(a, b) for a, b in zip(rows, expected, strict=True) if not torch.equal(a, b)]
         self._add_check(part, compared, sum(int((a != b).sum()) for a, b in unequal))
 

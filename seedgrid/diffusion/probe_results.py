@@ -1,4 +1,4 @@
-"""Reports of probes (probe.py), kept in the cache folder: where was the lock tested, and held?"""
+"""Reports of probes (tests of the lock, see probe.py), stored in the cache folder."""
 
 import hashlib
 from typing import Annotated, Final
@@ -26,10 +26,10 @@ class Check(Value):
 
 
 class ProbeReport(Value):
-    """Whether a leak was found, and up to which batch width none was found."""
+    """At which batch widths a probe found a leak: a picture that its neighbours changed."""
 
     model: str
-    weights_sha256: str = ""  # Of the model's files at that time
+    weights_sha256: str = ""  # Of the model's files when they were tested
     dtype: str
     size: str
     scheduler: str
@@ -39,7 +39,7 @@ class ProbeReport(Value):
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str  # UTC, ISO 8601
-    remembered: bool = False  # Whether it was read from the cache
+    remembered: bool = False  # Whether the report was read from the cache
 
     @property
     def holds(self) -> bool:
@@ -54,7 +54,7 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
 
 
 def newest_report(weights_sha256: str) -> ProbeReport | None:
-    """Return the newest report of batches of a model on this machine, with any placement."""
+    """Return the newest report on batches of these weights, whatever their placement."""
     reports = (
         report
         for report in recall_values(_REPORTS, ProbeReport)
@@ -64,12 +64,12 @@ def newest_report(weights_sha256: str) -> ProbeReport | None:
 
 
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
-    """Keep a report in the cache."""
+    """Store a report in the cache folder."""
     remember_one(_REPORTS, report_key(recipe, passport), report.model_dump_json())
 
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
-    """Return a notice if the lock of such recipes was not tested here, or does not hold."""
+    """Return a notice if no report shows that the lock holds for such recipes and passport."""
     # Enlarged pictures are computed alone, and portable ones do not depend on their neighbours.
     if recipe.upscaler is not None or recipe.is_portable:
         return None
@@ -85,7 +85,7 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
 
 
 def record_width(recipe: Recipe, report: ProbeReport) -> None:
-    """If a probe found a leak, offer narrower batches for this model from now on."""
+    """If a probe found a leak, store a smaller batch width for `advised_width` to return."""
     if not report.holds:
         sha256, dtype = recipe.model.weights_sha256, recipe.dtype
         width = advised_width(sha256, dtype, max(report.tested_width, 1))
@@ -99,7 +99,7 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return a report's key: all that changes kernels or shapes, so no prompts, seeds or steps."""
+    """Return a report's key: all that changes kernels or shapes; no prompts, seeds or steps do."""
     parts = (
         _PROBE_VERSION,
         recipe.model.weights_sha256,

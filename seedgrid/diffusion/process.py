@@ -25,10 +25,10 @@ _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 
 _KEPT_BYTES: Final = 128 * 1024**2  # Freed memory that is not returned to the system
-_LARGE_BYTES: Final = 64 * 1024**2  # Larger blocks are always returned
+_LARGE_BYTES: Final = 64 * 1024**2  # Larger blocks are always returned when freed
 
 SPIN_COUNT: Final = "100000"  # A third of libgomp's default; 10,000 paints 5 % slower
-_SPIN_VARIABLES: Final = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")  # If set by the user, left alone
+_SPIN_VARIABLES: Final = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")  # If one is set, SeedGrid sets none
 
 _CPU_INFO: Final = Path("/proc/cpuinfo")  # Linux only
 
@@ -100,7 +100,7 @@ def large_import() -> Iterator[None]:
 def _keep_freed_memory() -> None:
     """Have the C library of Linux keep up to 128 MB of freed memory for the next allocations.
 
-    By default it returns large blocks to the system, which fills new ones with zeros; this took a
+    By default it returns big blocks to the system, which fills new ones with zeros. Filling took a
     fifth of a small model's painting time. All threads share one arena (heap of the C library),
     since only the first arena can hold blocks above 64 MB.
     """
@@ -120,7 +120,7 @@ def processor_name() -> str:
 
 
 def limits_in_force(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment's limits of instructions and threads; "other: …" if not accepted."""
+    """Return an environment's limit variables; values not accepted become "other: …"."""
     accepted = accepted_limits(environment)
     limits = {name: environment[name] for name in LIMIT_NAMES if name in environment}
     return {name: accepted.get(name, f"other: {value!a:.60}") for name, value in limits.items()}

@@ -1,10 +1,11 @@
-"""Steering: a picture follows the denoising trajectory of its parent, the picture that it varies.
+"""Steering: a child picture follows the denoising trajectory of its parent, which it varies.
 
-A trajectory records the inputs and results of the scheduler's calls, one or two a step. In the
-steps that a child holds, both are replaced by the parent's, and while all rows of a batch are held,
-the denoiser is not run. With a region, the latents outside it are the parent's after each call.
-Because of the lock a row's numbers are the same in every batch of a width, so it does not matter
-which neighbours the parent had. A trajectory that is not in memory is computed again, bit for bit.
+A trajectory records the inputs and results of `scheduler.step`, which is called once or twice in
+each inference step. A child's row of a batch is held in its first `held_steps` steps: both are
+replaced by the parent's. While all rows are held, the denoiser does not run. If a child has a mask,
+latents outside the masked region are replaced by the parent's after each call. As a row's numbers
+do not depend on its neighbours (the lock, diffusers_backend.py), a trajectory that is not in memory
+can be computed again, bit for bit, in any batch of the same width.
 """
 
 import inspect
@@ -26,9 +27,9 @@ from seedgrid.diffusion.libraries import replaced
 from seedgrid.diffusion.noise import fresh_generators
 from seedgrid.storage import starts
 
-_SPREAD_STRENGTH: Final = 0.5  # How far embeddings move: 1 is their greatest distance from the mean
-_SPREAD_STREAM: Final = 0x53505244  # Xor-ed with a seed, so that the noise is not the picture's
-# Names of denoisers' arguments: the prompts' embeddings (a tensor, or a list of one a row); latents
+_SPREAD_STRENGTH: Final = 0.5  # Length of tokens' move; 1 is the greatest distance from their mean
+_SPREAD_STREAM: Final = 0x53505244  # XORed with a seed, to draw noise other than the picture's
+# Denoisers' argument names: of prompt embeddings (a tensor, or a list with one a row), of latents
 _EMBEDDINGS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
 _SAMPLES: Final = ("sample", "hidden_states", "x")
 
@@ -39,21 +40,21 @@ class Halted(Exception):  # noqa: N818 (a signal, not an error)
 
 @dataclass(kw_only=True)
 class Trajectory:
-    """What was computed between the noise and one picture, on the CPU."""
+    """The scheduler's inputs and results while one picture was denoised, on the CPU."""
 
-    inputs: list[torch.Tensor] = field(default_factory=list)  # Of the scheduler, at each call
-    latents: list[torch.Tensor] = field(default_factory=list)  # After it: (C, h, w), (tokens, C)
+    inputs: list[torch.Tensor] = field(default_factory=list)  # The scheduler's, at each call
+    latents: list[torch.Tensor] = field(default_factory=list)  # After each: (C, h, w), (tokens, C)
     output_form: Any = None  # The denoiser's output, on the device "meta": shapes without data
-    pixels: Pixels | None = None  # The picture; None if it was not painted to its end
+    pixels: Pixels | None = None  # The picture; None if halted, failed or decoded by a tiny decoder
 
     @property
     def num_bytes(self) -> int:
-        """How much memory it takes."""
+        """How much memory the trajectory takes."""
         pixels = 0 if self.pixels is None else self.pixels.nbytes
         return pixels + sum(each.nbytes for each in (*self.inputs, *self.latents))
 
     def suffices_for(self, child: Recipe, order: int) -> bool:
-        """Tell whether it has all steps that a child holds; a child with a region needs all."""
+        """Tell whether a child can follow it: for `held_steps`, or to the end with a mask."""
         return self.pixels is not None or (
             not child.mask and len(self.inputs) >= child.held_steps * order
         )
@@ -64,8 +65,8 @@ class SteeringPlan:
     """The parents' trajectories that a call of a pipeline follows, and what the call records."""
 
     parents: Mapping[str, Trajectory] = field(default_factory=dict)  # By the ids of their recipes
-    halt_steps: int = 0  # Stop after so many steps, without pictures; 0 paints all
-    max_bytes: float = 0  # Of all recorded trajectories; if they need more, none is kept
+    halt_steps: int = 0  # Raise Halted after so many steps, without pictures; 0 runs all
+    max_bytes: float = 0  # Of all recorded trajectories; if they need more, all are dropped
 
 
 class Steering:
@@ -79,8 +80,8 @@ class Steering:
     def __init__(self, cells: Sequence[Recipe], plan: SteeringPlan, *, num_pictures: int) -> None:
         self.order = 1  # How many times a step the scheduler is called
         self._num_pictures = num_pictures
-        self._inputs: list[torch.Tensor] = []  # At each call, (num_pictures, …)
-        self._latents: list[torch.Tensor] = []
+        self._inputs: list[torch.Tensor] = []  # The scheduler's, at each call
+        self._latents: list[torch.Tensor] = []  # After each call; (num_pictures, …)
         self._output_form: Any = None
         self._cells = cells
         self._plan = plan
@@ -105,7 +106,7 @@ class Steering:
         ]
 
     def steer_input(self, output: torch.Tensor) -> torch.Tensor:
-        """Return the scheduler's input: the denoiser's output, but the parent's in held rows."""
+        """Record and return the denoiser's output, replaced by the parent's in held rows."""
         held = [row for row in range(len(self._cells)) if self._is_held(row)]
         if held:
             output = output.clone()
@@ -115,7 +116,7 @@ class Steering:
         return output
 
     def steer_result(self, result: Any) -> Any:
-        """Return the scheduler's result, but the parent's latents in held rows and around regions.
+        """Record and return the result, with the parent's latents in held rows and outside masks.
 
         Raises Halted after the plan's `halt_steps`.
         """
@@ -135,7 +136,7 @@ class Steering:
 
     @contextmanager
     def applied_to(self, pipeline: Any, denoiser: str) -> Iterator[None]:
-        """Skip a pipeline's denoiser while all rows are held; move embeddings (`_spread`)."""
+        """In the block, skip the denoiser while all rows are held, and apply `_move_tokens`."""
         module = getattr(pipeline, denoiser)
         original = module.forward
 
@@ -145,8 +146,9 @@ class Steering:
                 sample = next((kwargs[name] for name in _SAMPLES if name in kwargs), None)
                 sample = args[0] if sample is None else sample
                 return _blank_output(self._parents[0].output_form, sample)
-            if rows := [row for row in range(len(self._cells)) if self._is_spread(row)]:
-                args, kwargs = _with_embeddings(original, args, kwargs, partial(self._spread, rows))
+            if rows := [row for row in range(len(self._cells)) if self._moves_tokens(row)]:
+                change = partial(self._move_tokens, rows)
+                args, kwargs = _with_embeddings(original, args, kwargs, change)
             output = original(*args, **kwargs)
             self._output_form = self._output_form or tree_map(lambda part: part.to("meta"), output)
             return output
@@ -170,7 +172,7 @@ class Steering:
         rows = [r for r, cell in enumerate(self._cells) if self._is_held(r) or cell.mask]
         if not rows:
             return latents
-        steered = latents.clone()  # The same memory layout, and so the same kernels
+        steered = latents.clone()  # Keeps the memory layout: torch chooses kernels by it
         for row in rows:
             from_parent = self._parents[row].latents[self._call].to(latents.device)
             if self._is_held(row):
@@ -181,7 +183,7 @@ class Steering:
         return steered
 
     def _region(self, row: int, latents: torch.Tensor) -> torch.Tensor:
-        """Return which of a row's latents are in its region, boolean, broadcastable to them."""
+        """Return a boolean tensor, broadcastable to a row's latents: which are in its region."""
         if row not in self._regions:
             recipe = self._cells[row]
             inside = starts.inside(recipe.mask, recipe.width, recipe.height)
@@ -194,21 +196,21 @@ class Steering:
             self._regions[row] = torch.from_numpy(region).to(latents.device)
         return self._regions[row]
 
-    def _is_spread(self, row: int) -> bool:
+    def _moves_tokens(self, row: int) -> bool:
         cell = self._cells[row]
         steps = max(1, round(cell.spread * cell.num_inference_steps))
         return cell.spread > 0 and self._call < steps * self.order
 
-    def _spread(self, rows: Sequence[int], embeddings: Any) -> Any:
-        """Move the token embeddings of rows, and of their negative prompts, by seeded noise.
+    def _move_tokens(self, rows: Sequence[int], embeddings: Any) -> Any:
+        """Return embeddings with the tokens of rows and negative prompts moved by seeded noise.
 
         All tokens of a prompt are moved by the same vector, a random mixture of their differences
         from their mean: separate noise for each token would cancel out, and other directions mean
-        nothing to a denoiser. The first token is no part of the mixture, as language models give it
+        nothing to a denoiser. The first token is left out of the mixture: language models give it
         values a thousand times as large.
         """
         is_tensor = isinstance(embeddings, torch.Tensor)
-        spread = embeddings.clone() if is_tensor else list(embeddings)
+        result = embeddings.clone() if is_tensor else list(embeddings)
         for row in rows:
             for index in range(row, len(embeddings), len(self._cells)):
                 prompt = embeddings[index]
@@ -221,14 +223,14 @@ class Steering:
                 farthest = differences.square().sum(1).sqrt().amax()
                 length = mixture.square().sum().sqrt().clamp_min(1e-6)
                 moved = tokens + mixture * (_SPREAD_STRENGTH * farthest / length)
-                spread[index] = moved.reshape(prompt.shape).to(prompt.dtype)
-        return spread
+                result[index] = moved.reshape(prompt.shape).to(prompt.dtype)
+        return result
 
 
 def _with_embeddings(
     forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return a denoiser's arguments with the prompts' embeddings changed."""
+    """Return a denoiser's arguments with `change` applied to the prompts' embeddings."""
     bound = inspect.signature(forward).bind(*args, **kwargs)
     name = next((name for name in _EMBEDDINGS if bound.arguments.get(name) is not None), None)
     if name is None:
@@ -238,14 +240,14 @@ def _with_embeddings(
 
 
 def _blank_output(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
-    """Return a denoiser's output of zeros, which nothing reads, with as many rows as `sample`."""
+    """Return a denoiser's output of zeros for `sample`; `steer_input` replaces all its rows."""
 
-    def rows(part: Any) -> Any:
+    def zeros(part: Any) -> Any:
         if isinstance(part, list):  # One tensor for each row
             return [torch.zeros_like(part[0], device=sample[0].device) for _ in sample]
         return torch.cat([torch.zeros_like(part[:1], device=sample[0].device)] * len(sample))
 
-    return tree_map(rows, form, is_leaf=lambda part: isinstance(part, list))
+    return tree_map(zeros, form, is_leaf=lambda part: isinstance(part, list))
 
 
 def max_bytes() -> float:
@@ -256,12 +258,12 @@ def max_bytes() -> float:
 def missing_parents(
     recipes: Sequence[Recipe], find: Callable[[Recipe], Trajectory | None], order: int
 ) -> tuple[dict[str, Trajectory], list[tuple[list[Recipe], int]]]:
-    """Return the parents' known trajectories by their ids, and batches of parents to paint first.
+    """Return trajectories in memory that suffice, by parent id, and batches of parents to paint.
 
-    With each batch comes how many of its steps are needed; 0 stands for all. `find` returns a kept
-    trajectory. The scheduler is called `order` times a step.
+    With each batch comes the number of steps to run; 0 stands for all. `find` looks a parent up in
+    memory. The scheduler is called `order` times in each step.
     """
-    known: dict[str, Trajectory] = {}
+    in_memory: dict[str, Trajectory] = {}
     needed: dict[str, tuple[Recipe, list[Recipe]]] = {}
     for recipe in recipes:
         if recipe.parent:
@@ -269,11 +271,11 @@ def missing_parents(
     for parent, children in needed.values():
         found = find(parent)
         if found is not None and all(found.suffices_for(child, order) for child in children):
-            known[parent.id] = found
-    missing = [parent for parent, _ in needed.values() if parent.id not in known]
+            in_memory[parent.id] = found
+    missing = [parent for parent, _ in needed.values() if parent.id not in in_memory]
     batches: list[tuple[list[Recipe], int]] = []
     for batch in in_batches(missing, lambda parent: parent):
         children = [child for parent in batch for child in needed[parent.id][1]]
-        is_whole = any(child.mask for child in children)
-        batches.append((batch, 0 if is_whole else max(child.held_steps for child in children)))
-    return known, batches
+        needs_all = any(child.mask for child in children)
+        batches.append((batch, 0 if needs_all else max(child.held_steps for child in children)))
+    return in_memory, batches

@@ -28,7 +28,7 @@ from seedgrid.models.shelf import UPSCALERS, compact_scale
 from seedgrid.storage import starts
 
 _TILE_PX: Final = 128
-_MARGIN_PX: Final = 16  # Around a tile, enlarged with it and then cut off
+_MARGIN_PX: Final = 16  # Border around a tile, enlarged with the tile and then cut off
 _CHANNELS: Final = 3
 _PREVIEW_STEP: Final = 4  # Previews show every fourth pixel of every fourth row
 _MAX_SCALE: Final = 8  # Of a network: with 64, a picture of 2048 pixels would take 50 gigabytes
@@ -59,7 +59,7 @@ class Compact:
 
 
 class Enlarger:
-    """Enlarges pictures, and keeps the network that was used last."""
+    """Enlarges pictures; the network that was used last stays loaded."""
 
     def __init__(self) -> None:
         self._key: tuple[Upscaler, str] | None = None
@@ -81,7 +81,7 @@ class Enlarger:
     def enlarge(
         self, recipe: Recipe, upscaler: Upscaler, placement: Placement, watch: Watch
     ) -> Outcome:
-        """Enlarge the start of a recipe to the recipe's size."""
+        """Enlarge a recipe's start picture to the recipe's size."""
         device = pick_device(placement.device)
         with torch_settings(recipe, placement):
             return _enlarge(recipe, self.load(upscaler, device), device, watch)
@@ -94,13 +94,13 @@ class Enlarger:
         """Return a network with spandrel's attributes (`scale`, …), loading it if need be.
 
         Raises `upscaler_library` if it needs spandrel, which is missing; `upscaler_unknown` if
-        spandrel does not know it, or its scale is not 2 … 8; and as `Shelf.recorded`.
+        spandrel does not know it, or its scale is not 2 … 8; and what `Shelf.recorded` raises.
         """
         path = UPSCALERS.recorded(upscaler)  # Checks the file's digest each time
         key = (upscaler, str(device))
         if self._key != key:
             self.clear()
-            network = _compact(path, device) or _of_spandrel(path, device, upscaler.id)
+            network = _load_compact(path, device) or _load_by_spandrel(path, device, upscaler.id)
             if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
             self._network, self._key = network, key
@@ -108,7 +108,7 @@ class Enlarger:
 
 
 def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
-    """Enlarge until the recipe's size is reached, then shrink to it with Lanczos if larger."""
+    """Enlarge a start picture until it has the recipe's size; shrink it by Lanczos if larger."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
     total, numbers = sum(len(_corners(*each)) for each in sizes), count(1)
@@ -147,7 +147,7 @@ def _enlarged(
     return canvas
 
 
-def _compact(path: Path, device: torch.device) -> Compact | None:
+def _load_compact(path: Path, device: torch.device) -> Compact | None:
     scale = compact_scale(read_header(path, path.name))
     if scale is None:
         return None
@@ -155,7 +155,7 @@ def _compact(path: Path, device: torch.device) -> Compact | None:
     return Compact({name: weight.float() for name, weight in weights.items()}, scale)
 
 
-def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
+def _load_by_spandrel(path: Path, device: torch.device, name: str) -> Any:
     try:
         import spandrel
     except (ImportError, RuntimeError) as error:  # RuntimeError: torchvision does not fit torch
@@ -189,8 +189,9 @@ def _enlarged_tile(pixels: Pixels, top: int, left: int, network: Any, device: to
     """Return the tile with this corner, enlarged: (rows, columns, 3), 0 … 1."""
     scale, extent = network.scale, _TILE_PX + _MARGIN_PX
     first_row, first_column = max(0, top - _MARGIN_PX), max(0, left - _MARGIN_PX)
-    part = pixels[first_row : top + extent, first_column : left + extent].copy()
-    image = torch.from_numpy(part).permute(2, 0, 1)[None].to(device).float() / 255  # (1, 3, h, w)
+    with_margin = pixels[first_row : top + extent, first_column : left + extent].copy()
+    image = torch.from_numpy(with_margin).permute(2, 0, 1)[None]  # (1, 3, h, w)
+    image = image.to(device).float() / 255
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
     expected = (image.shape[2] * scale, image.shape[3] * scale, _CHANNELS)

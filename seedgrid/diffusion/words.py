@@ -1,8 +1,8 @@
 """How prompts become embeddings: with weights in brackets, and for some families one by one.
 
 Weights: the token embeddings that `encode_prompt` returns are multiplied by their weights. As in
-AUTOMATIC1111, all embeddings of a prompt are then rescaled to the mean that they had. AUTOMATIC1111
-takes the mean over the whole batch, so neighbours change a picture; here it is each prompt's own.
+AUTOMATIC1111, all embeddings of a prompt are then rescaled to their previous mean. AUTOMATIC1111
+takes the mean over the whole batch, so neighbours change a picture; here each prompt has its own.
 
 One by one: some families pad prompts to the longest one of the batch. Tensors of another length run
 through other kernels, so the bits of a picture would depend on its neighbours' prompts. For these
@@ -47,7 +47,7 @@ def weighted_prompts(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
     """Multiply the embeddings of each row of a batch by the weights in its prompt."""
-    weighted = embeddings.clone()  # The same memory layout, and so the same kernels
+    weighted = embeddings.clone()  # Keeps the memory layout: torch chooses kernels by it
     for index, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
         weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
         if any(weight != 1.0 for weight in weights):
@@ -84,11 +84,11 @@ class EncodedPrompts:
     # By the prefix of the arguments' names, "" or "negative_": embeddings (tokens, width), and an
     # attention mask (tokens,) where the family has one
     results: Mapping[str, tuple[torch.Tensor, ...]]
-    num_blocks: tuple[int, ...]  # How many blocks of tokens each of the two fills
+    num_blocks: tuple[int, ...]  # How many blocks of tokens each of these prompts fills
 
 
 def encode_each(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[EncodedPrompts]:
-    """Encode each recipe's prompts in calls of their own; equal ones only once."""
+    """Encode each recipe's prompts in a separate call; the same prompts are encoded only once."""
     encode = cache(partial(_encode, pipeline, family))
     needs, negative = family.needs_negative, family.negative_prompt_of
     return [encode(each.prompt, negative(each) if needs(each) else None) for each in recipes]
@@ -102,7 +102,7 @@ def embeds_arguments(encoded: Sequence[EncodedPrompts], family: Family) -> dict[
             rows = [each.results[prefix][position] for each in encoded]
             arguments[prefix + name] = rows if family.takes_embeds_list else torch.stack(rows)
     if len(family.embeds_names) > 1:
-        # With the default, longer prompts would be cut, and a mask without zeros dropped.
+        # The default would cut longer prompts, and a mask that loses all its zeros is dropped.
         arguments["max_sequence_length"] = max(
             value.shape[1] for value in arguments.values() if isinstance(value, torch.Tensor)
         )
@@ -140,7 +140,7 @@ def _as_tuple(encoded: Any) -> tuple[Any, ...]:
 
 
 def _in_blocks(encoded: tuple[Any, ...], block: int) -> tuple[tuple[torch.Tensor, ...], int]:
-    """Return a single prompt's embeddings and mask, padded if there is a mask, and its blocks."""
+    """Return a prompt's embeddings and mask, padded if it has a mask, and its number of blocks."""
     embeddings = encoded[0][0]  # (tokens, width)
     if len(encoded) == 1:
         return (embeddings,), -(-len(embeddings) // block)

@@ -2,7 +2,7 @@
 
 torch's kernels add in different orders on different processors, with different numbers of threads
 and in different batches, so the last bits of their sums differ. docs/portable.md defines the
-arithmetic that is used here instead. Other rooms import only this module, which needs no torch.
+arithmetic that is used here instead. Other packages import only this module, which needs no torch.
 
     with portable():
         pipeline(...)
@@ -28,7 +28,7 @@ def portable() -> AbstractContextManager[None]:
 
     Raises:
         RunError: `portable_refused`: in the block, for an operation that has no rule, with its
-            name; or here, if this version of torch lacks private classes that `mode.py` imports.
+            name; or at the call, if this torch lacks private classes that `mode.py` imports.
     """
     try:
         from seedgrid.portable.mode import portable_block
@@ -47,9 +47,9 @@ def native() -> AbstractContextManager[None]:
 
 
 def check_portable(device: torch.device, passport: Passport) -> None:
-    """Raise `portable_wrong_here` if this machine does not compute what the definition says.
+    """Raise `portable_wrong_here` if this machine's results differ from the definition's.
 
-    The test takes some seconds; its result is kept in the cache folder, by passport.
+    The test takes some seconds; its result is stored in the cache folder, by passport.
     """
     from seedgrid.portable import selftest
 

@@ -22,7 +22,7 @@ _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant te
     0.6931470036506653,
     1.0,
 )
-# The normal distribution function is 0.5 + x numerator(x**2) / denominator(x**2), up to this |x|.
+# The normal distribution function is 0.5 + x numerator(x**2) / denominator(x**2), if |x| <= 5.5.
 _NORMAL_LIMIT: Final = 5.5
 _NORMAL_NUMERATOR: Final = (
     2.2749359729345997e-08,
@@ -55,7 +55,7 @@ def polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor
 
 
 def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
-    """Return 2**(x * factor), by default e**x, for contiguous float32; from 2**-126 to 2**126."""
+    """Return 2**(x * factor), by default e**x, for contiguous float32; 2**-126 … 2**126 only."""
     t = (x * factor).clamp_(-126.0, 126.0)
     whole = t.round()
     t.sub_(whole)

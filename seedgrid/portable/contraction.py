@@ -32,7 +32,7 @@ from seedgrid.portable.grids import (
 )
 from seedgrid.portable.threads import cuts, spread
 
-_PIECE_BYTES: Final = 1 << 21  # Of the float64 rows that a thread multiplies at a time: its cache
+_PIECE_BYTES: Final = 1 << 21  # Of float64 rows that a thread multiplies at once, to fit its cache
 _MIN_PIECE_ROWS: Final = 64
 _ATTENTION_ANCHOR: Final = 24.0  # Steps of 2**-19, for exponentials of at most 1
 _SOFTMAX_ANCHOR: Final = 2.0  # Steps of 2**-22
@@ -113,7 +113,7 @@ def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
 def _exponentials(scores: torch.Tensor, grid_anchor: float) -> torch.Tensor:
     """Return e**(score - greatest of its row) on the grid of an anchor, as float64.
 
-    `scores` are float32, (…, n), and are overwritten. Minus infinity gives 0, in any row.
+    `scores` are float32, (…, n), and are overwritten. Minus infinity gives 0, even as the greatest.
     """
     greatest = scores.amax(-1, keepdim=True)
     greatest = torch.where(greatest == -math.inf, 0.0, greatest)

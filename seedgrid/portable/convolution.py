@@ -20,10 +20,10 @@ from seedgrid.portable.grids import CACHE, PreparedWeights, anchor, largest, nar
 from seedgrid.portable.threads import cuts, spread
 from seedgrid.portable.windows import Maps, Tile, Windows, convolve, tiles
 
-_MIN_PIECE_NUMBERS: Final = 1 << 16  # In which a thread looks for the largest magnitude
+_MIN_PIECE_NUMBERS: Final = 1 << 16  # Fewer are not worth a thread of their own
 _MIN_CHANNELS: Final = 96  # With fewer channels or pixels, windows.py is as fast or faster
 _MIN_PIXELS: Final = 4096  # Of all samples together
-_MIN_SQUARES: Final = 128  # In a tile: weights that exceed the cache are read once for all of them
+_MIN_SQUARES: Final = 128  # In a tile, so that weights larger than the cache are read less often
 
 _EXACT: Final = 2.0**53
 _INPUT_BOUND: Final = 2.0**21  # In steps: the sum of four numbers of at most 2**19
@@ -63,7 +63,7 @@ def convolution(
 
 
 def prepare_kernel(weights: torch.Tensor, groups: int, winograd: bool) -> PreparedWeights:
-    """Prepare weights for inputs that are not balanced; for Winograd's algorithm, if exact."""
+    """Prepare weights for inputs that are not balanced; `winograd` transforms them if exact."""
     grouped = weights.reshape(groups, len(weights) // groups, weights.shape[1], -1)
     prepared = prepare_weights(grouped)
     transformed = transformed_weights(prepared) if winograd else None
@@ -115,7 +115,7 @@ def _winograd(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> t
     samples, depth, height, width = maps.numbers.shape
     outputs = weights.shape[2]
     result = torch.empty((samples, outputs, height, width), device=maps.numbers.device)
-    shape = torch.Size((samples, outputs, height // 2, width // 2))  # Of the squares
+    squares_shape = torch.Size((samples, outputs, height // 2, width // 2))
     square_bytes = 8 * 16 * depth
 
     def fill(tile: Tile) -> None:
@@ -130,7 +130,7 @@ def _winograd(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> t
                 channels_last[:, row::2, column::2] = values
         add_bias(target, bias)
 
-    spread(fill, tiles(shape, square_bytes * width // 2, square_bytes * _MIN_SQUARES))
+    spread(fill, tiles(squares_shape, square_bytes * width // 2, square_bytes * _MIN_SQUARES))
     return result
 
 

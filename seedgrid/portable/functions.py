@@ -2,7 +2,7 @@
 
 Mathematical libraries round these functions differently on different processors, but additions,
 products, quotients and square roots are the same everywhere, and NumPy does not fuse them.
-Arguments and results are NumPy arrays. The relative error is below 1e-14, for values above 1e-300.
+Arguments and results are NumPy arrays. The relative error is below 1e-14, for results above 1e-300.
 
     >>> float(exp(np.float64(0.0)))
     1.0
@@ -101,7 +101,7 @@ def cos(x: Any) -> Doubles:
 
 
 def tan(x: Any) -> Doubles:
-    """Return the tangent, as sine by cosine."""
+    """Return the tangent, as the sine divided by the cosine."""
     return sin(x) / cos(x)
 
 
@@ -141,8 +141,8 @@ def atan(x: Any) -> Doubles:
 def acos(x: Any) -> Doubles:
     """Return the arc cosine of -1 … 1."""
     x = _doubles(x)
-    rest = np.sqrt(np.maximum(1.0 - x * x, 0.0))
-    value = 2.0 * atan(rest / np.where(x > -1.0, 1.0 + x, 1.0))
+    sine = np.sqrt(np.maximum(1.0 - x * x, 0.0))
+    value = 2.0 * atan(sine / np.where(x > -1.0, 1.0 + x, 1.0))
     return np.where(x > -1.0, value, PI)
 
 

@@ -21,9 +21,9 @@ _STEP: Final = 2.0**-18
 _ANCHOR: Final = 48.0  # Float32 numbers near it are multiples of 2**-18
 _FINE_ANCHOR: Final = 49152.0  # Float64 numbers near it are multiples of 2**-37
 _EXPONENT_BITS: Final = 0x7F800000
-_MAX_KEPT_BYTES: Final = 384 * 1024**2
+_MAX_KEPT_BYTES: Final = 384 * 1024**2  # Of a WeightCache
 _LARGE: Final = 1 << 19  # Numbers in a matrix that is worth storing as float32
-_BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
+_BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)  # Of `PreparedWeights.balance`
 
 
 def power_below(magnitudes: torch.Tensor) -> torch.Tensor:
@@ -68,7 +68,7 @@ class PreparedWeights:
 
     balance: torch.Tensor  # The channels' powers of two: float32, (groups, inputs)
     # (groups, outputs, inputs, taps), divided by the balance: float64, or float32 after `narrow`.
-    # That of a convolution is multiplied by the balance again.
+    # For convolutions, which do not balance inputs, it is multiplied by the balance again.
     matrix: torch.Tensor
     steps: torch.Tensor  # Of the outputs' grids: float64, (groups, outputs)
     is_transformed: bool = False  # Whether `matrix` is Winograd's, of shape (16, inputs, outputs)
@@ -95,10 +95,10 @@ def narrow(matrix: torch.Tensor) -> torch.Tensor:
 
 
 class WeightCache:
-    """Prepared weights of existing parameters, up to a number of bytes; others are not kept."""
+    """Prepared weights of existing parameters, up to a number of bytes; more are not stored."""
 
     def __init__(self, max_bytes: int = _MAX_KEPT_BYTES) -> None:
-        self._kept: dict[int, tuple[Hashable, PreparedWeights, int]] = {}
+        self._entries: dict[int, tuple[Hashable, PreparedWeights, int]] = {}
         self._num_bytes = 0
         self._max_bytes = max_bytes
 
@@ -109,21 +109,21 @@ class WeightCache:
         if not isinstance(weights, torch.nn.Parameter):
             return make()
         state = (weights.data_ptr(), weights._version, form)
-        kept = self._kept.get(id(weights))
-        if kept is not None and kept[0] == state:
-            return kept[1]
+        entry = self._entries.get(id(weights))
+        if entry is not None and entry[0] == state:
+            return entry[1]
         self._forget(id(weights))
         prepared = make()
         num_bytes = prepared.matrix.nbytes
         if self._num_bytes + num_bytes <= self._max_bytes:
-            if kept is None:
+            if entry is None:
                 weakref.finalize(weights, self._forget, id(weights))
-            self._kept[id(weights)] = (state, prepared, num_bytes)
+            self._entries[id(weights)] = (state, prepared, num_bytes)
             self._num_bytes += num_bytes
         return prepared
 
     def _forget(self, key: int) -> None:
-        _, _, num_bytes = self._kept.pop(key, (None, None, 0))
+        _, _, num_bytes = self._entries.pop(key, (None, None, 0))
         self._num_bytes -= num_bytes
 
 

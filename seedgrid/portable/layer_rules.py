@@ -1,4 +1,4 @@
-"""Rules of matrix products, convolutions and attention; of noise, and of linear equations.
+"""Rules of matrix products, convolutions, attention, noise and linear equations.
 
 Noise is nearly that of `torch.randn`. A CPU generator (mt19937) gives the same integers everywhere,
 but torch turns them into normal numbers by the processor's logarithm and cosine. Here the same
@@ -19,10 +19,10 @@ from seedgrid.portable.functions import Doubles
 from seedgrid.portable.reductions import folded
 from seedgrid.portable.rules import refusal, rule
 
-_BLOCK: Final = 16  # torch draws this many or more numbers at once, in blocks of this size
+_BLOCK: Final = 16  # torch draws 16 or more numbers in blocks of 16, fewer in pairs
 
 _MAX_SPARE: Final = 64
-# By a generator's id: the unused number of its last pair, and the generator, so its id stays taken
+# By a generator's id: the generator, so that its id is not reused; its last pair's unused number
 _spare: dict[int, tuple[torch.Generator, float]] = {}
 
 
@@ -133,12 +133,12 @@ def _attention(
 def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
     """Draw normal numbers; float32, on the CPU."""
     count = math.prod(shape)
-    values = _in_blocks(count, generator) if count >= _BLOCK else _one_by_one(count, generator)
+    values = _in_blocks(count, generator) if count >= _BLOCK else _in_pairs(count, generator)
     return torch.from_numpy(values.astype(np.float32)).view(*shape)
 
 
 def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
-    """Draw 16 or more normal numbers; those of an incomplete last block are drawn again."""
+    """Draw 16 or more normal numbers; after an incomplete block the last 16 are drawn again."""
     uniform = torch.rand(count, generator=generator, dtype=torch.float32).numpy()
     values = np.empty(count)
     whole = count - count % _BLOCK
@@ -158,10 +158,10 @@ def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> 
     return np.stack(pair, 1).reshape(-1)
 
 
-def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
-    """Draw fewer than 16 normal numbers, in pairs; the second of a pair is kept for the next draw.
+def _in_pairs(count: int, generator: torch.Generator) -> Doubles:
+    """Draw fewer than 16 normal numbers, in pairs; an unused one is stored for the next draw.
 
-    Like torch, it is kept even if blocks are drawn in between.
+    As in torch, the number stays stored if blocks are drawn in between.
     """
     values: list[float] = []
     while len(values) < count:
@@ -201,7 +201,8 @@ def _normal(
 def _solve(left: torch.Tensor, right: torch.Tensor, **_: Any) -> tuple[torch.Tensor, ...]:
     """Solve a few linear equations, of multistep schedulers, by Gauss-Jordan elimination.
 
-    The pivot of a column is its largest number. Returns torch's results; only the first is used.
+    The pivot of a column is its number of largest magnitude in the rows not used yet. Returns
+    torch's results; only the first is used.
     """
     size = left.shape[-1]
     right_rows = right.reshape(size, -1).tolist()

@@ -1,7 +1,7 @@
 """Sums in one fixed order, and the rules of means, norms, running sums and evenly spaced numbers.
 
 The last half of the float64 terms is added onto the first half, until one number is left, so the
-order follows from the number of terms alone. These sums need no grids.
+order follows from the number of terms alone. As the order is fixed, no grids (grids.py) are needed.
 """
 
 import math
@@ -18,7 +18,7 @@ _PIECE: Final = 1 << 19  # Numbers summed at a time, in whole rows
 
 
 def folded(terms: torch.Tensor) -> torch.Tensor:
-    """Return sums (never -0) over the last, non-empty dimension of float64 terms; overwrites."""
+    """Return float64 sums (never -0) over the last, non-empty dimension; overwrites `terms`."""
     count = terms.shape[-1]
     while count > 1:
         half = count // 2
@@ -45,8 +45,8 @@ def _moments(rows: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor
         terms = torch.empty(2, *rows[part].shape, dtype=torch.float64, device=rows.device)
         terms[0] = rows[part]
         torch.mul(terms[0], terms[0], out=terms[1])
-        mean, square = folded(terms) / float(rows.shape[1])
-        return mean, (square - mean * mean).clamp_min_(0.0)
+        mean, mean_square = folded(terms) / float(rows.shape[1])
+        return mean, (mean_square - mean * mean).clamp_min_(0.0)
 
     pieces = cuts(len(rows), max(1, _PIECE // rows.shape[1]))
     means, variances = zip(*spread(compute, pieces), strict=True)
@@ -122,7 +122,7 @@ def _dims(x: torch.Tensor, dim: Any) -> list[int]:
     return [d % x.dim() for d in (dim if isinstance(dim, list | tuple) else [dim])]
 
 
-def _kept(x: torch.Tensor, value: torch.Tensor, dims: list[int], keepdim: bool) -> torch.Tensor:
+def _reshaped(x: torch.Tensor, value: torch.Tensor, dims: list[int], keepdim: bool) -> torch.Tensor:
     """Reshape a reduction of x over `dims`: with `keepdim` these dimensions have length 1."""
     if not keepdim:
         return value
@@ -136,7 +136,7 @@ def _mean(
     dims = _dims(x, dim)
     count = math.prod(x.shape[d] for d in dims)
     value = folded(moved_last(x, dims)) / float(count)
-    return _kept(x, value, dims, keepdim).to(dtype or x.dtype)
+    return _reshaped(x, value, dims, keepdim).to(dtype or x.dtype)
 
 
 @rule("sum")
@@ -146,7 +146,7 @@ def _sum(
     dims = _dims(x, dim)
     if not x.is_floating_point():
         return torch.sum(x, dims, keepdim, dtype=dtype)
-    return _kept(x, folded(moved_last(x, dims)), dims, keepdim).to(dtype or x.dtype)
+    return _reshaped(x, folded(moved_last(x, dims)), dims, keepdim).to(dtype or x.dtype)
 
 
 def _variance(
@@ -164,7 +164,7 @@ def _variance(
     count = terms.shape[-1]
     terms = terms - (folded(terms.clone()) / float(count)).unsqueeze(-1)
     correction = int(unbiased) if correction is None else correction
-    return _kept(x, folded(terms.mul_(terms)) / float(count - correction), dims, keepdim)
+    return _reshaped(x, folded(terms.mul_(terms)) / float(count - correction), dims, keepdim)
 
 
 @rule("var")
@@ -191,7 +191,7 @@ def _vector_norm(
     dims = _dims(x, dim)
     terms = moved_last(x, dims)
     value = square_root(folded(terms.mul_(terms)))
-    return _kept(x, value, dims, keepdim).to(dtype or x.dtype)
+    return _reshaped(x, value, dims, keepdim).to(dtype or x.dtype)
 
 
 def _running(multiply: bool) -> Rule:

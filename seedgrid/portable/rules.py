@@ -105,7 +105,7 @@ def _gelu(x: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
 
 @rule("relu")
 def _relu(x: torch.Tensor) -> torch.Tensor:
-    return x.clamp_min(0) + 0
+    return x.clamp_min(0) + 0  # Makes negative zeros positive
 
 
 @rule("pow")
@@ -132,7 +132,7 @@ def _reciprocal(x: torch.Tensor) -> torch.Tensor:
 
 
 def _with_alpha(operation: TensorRule) -> Rule:
-    """Make a rule of x + alpha * y or x - alpha * y, with two roundings; torch may do only one."""
+    """Make a rule of x + alpha * y or x - alpha * y, rounded twice; torch may round only once."""
 
     def compute(x: Any, y: Any, *, alpha: float = 1) -> torch.Tensor:
         return operation(x, y if alpha == 1 else y * alpha)
@@ -152,13 +152,13 @@ def _rsub(x: torch.Tensor, y: Any, alpha: float = 1) -> torch.Tensor:
 @rule("div")
 def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> torch.Tensor:
     if not isinstance(y, torch.Tensor) and _is_float(x):
-        # Divided by a Python number, some devices multiply by 1 / y instead, which rounds twice.
+        # For a Python number, some devices multiply by 1 / y instead, which rounds twice.
         y = torch.full((1,) * x.dim(), y, dtype=x.dtype, device=x.device)
     return torch.div(x, y, rounding_mode=rounding_mode)
 
 
 def _positive_zero(operation: Callable[..., torch.Tensor]) -> Rule:
-    """Make a rule of an operation whose zeros have a sign that differs: they become positive."""
+    """Make a rule of an operation whose zeros differ in sign by machine: all become positive."""
 
     def compute(x: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
         result = operation(x, *args, **options)

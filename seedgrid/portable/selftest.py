@@ -1,6 +1,6 @@
-"""Compare what this machine computes with the hashes of the definition (docs/portable.md).
+"""Compare this machine's results with hashes of the results that docs/portable.md defines.
 
-If a hash differs, so do this machine's pictures from those of others: this build of torch or NumPy
+If a hash differs, portable pictures differ from other machines': this build of torch or NumPy
 has a fault, or a new version of a library calls other operations. Each operation that has a rule is
 tested, with numbers from the raw integers of PCG64, which NumPy promises never to change.
 """
@@ -57,7 +57,7 @@ def _far_from_zero(*shape: int) -> torch.Tensor:
 
 
 def _tokens(others: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return queries, and keys and values of `others` tokens."""
+    """Return the queries of 17 tokens, and the keys and values of `others` tokens."""
     shape = (2, 3, others, 8)
     return numbers(2, 3, 17, 8), numbers(*shape, seed=2), numbers(*shape, seed=3)
 
@@ -179,7 +179,7 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
         F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 4, 3, 1, seed=2), groups=2, dilation=2),
         F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 8, 1, 1, seed=2), numbers(6, seed=3)),
         F.conv1d(_uneven(3, 8, 30), numbers(6, 8, 5, seed=2), padding=2),
-        F.conv2d(numbers(1, 96, 64, 64), numbers(6, 96, 3, 3, seed=2), padding=1),  # Winograd's
+        F.conv2d(numbers(1, 96, 64, 64), numbers(6, 96, 3, 3, seed=2), padding=1),  # By Winograd
     ),
     "scaled_dot_product_attention": lambda: (
         F.scaled_dot_product_attention(*_tokens(21)),
@@ -192,10 +192,10 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
 }
 
 GOLDEN: Final[dict[str, str]] = json.loads(Path(__file__).with_name("golden.json").read_bytes())
-"""SHA-256 of what each case gives, in version 1: never changed."""
+"""SHA-256 of each case's result in version 1 of the arithmetic, which never changes."""
 
 GRID: Final = "e9d6031158a73732f8ef7e5c25b35eb71c31ef47e9e5d31d98e42f1f2f678341"
-"""What `grid_digest` gives for the bundled model."""
+"""The `grid_digest` of the bundled model."""
 
 
 def digest(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Portable stand-ins for NumPy and `math` in schedulers' modules, whose tables torch does not make.
+"""Portable stand-ins for NumPy and `math` in schedulers' modules, which compute tables by them.
 
 The logarithms, exponentials and powers of NumPy and `math` differ from processor to processor. The
 stand-ins use those of functions.py; a function that is neither exact nor replaced is refused.
@@ -20,7 +20,7 @@ import torch
 from seedgrid.portable import functions
 from seedgrid.portable.rules import refusal
 
-# Replaced functions: of both NumPy and `math`, then of NumPy
+# Replacements for functions of both NumPy and `math`, then for all of NumPy's
 _SHARED: Final[dict[str, Callable[..., Any]]] = {
     name: getattr(functions, name) for name in ("exp", "expm1", "log", "sin", "cos", "tan", "tanh")
 }
@@ -58,7 +58,7 @@ _MATH_EXACT: Final = frozenset(_MATH_EXACT_WORDS.split())
 class PortableArray(np.ndarray):
     """A NumPy array whose functions and operators give the same bits everywhere."""
 
-    __array_priority__ = 2000.0  # Above a tensor's, so that operators with one are computed here
+    __array_priority__ = 2000.0  # Above a tensor's, so that this class computes operators with one
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [_plain(value) for value in inputs]
@@ -115,7 +115,7 @@ def _computed(function: Callable[..., Any], inputs: list[Any], out: Any) -> Any:
 class _Module(types.ModuleType):
     """Stands in for a module: has replaced functions and exact ones, and refuses all others.
 
-    `wrap` is applied to all results.
+    `wrap` is applied to the results of all functions.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class _Module(types.ModuleType):
 
 
 def _interp(x: Any, xp: Any, fp: Any) -> Any:
-    """Interpolate like `numpy.interp`, whose names these are, by separate IEEE operations."""
+    """Interpolate like `numpy.interp`, with the same parameters, by separate IEEE operations."""
     x, xp, fp = (np.asarray(_plain(value), dtype=np.float64) for value in (x, xp, fp))
     upper = np.clip(np.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
     lower = upper - 1

@@ -1,7 +1,7 @@
 """Divide an operation into pieces, each of which is computed whole by one thread.
 
 torch's own threads wait for each other after every step, and a portable operation has a dozen short
-steps or more. It changes no bit which thread computes a piece.
+steps or more. Which thread computes a piece changes no bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,51 +16,51 @@ import torch
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-_taken = ContextVar[int]("taken", default=1)  # Over how many threads operations are spread
+_num_threads = ContextVar[int]("num_threads", default=1)  # On which `spread` computes pieces
 
 
 @contextmanager
 def taken_from_torch() -> Iterator[None]:
-    """In the block let torch use one thread, as others would spin, and use its number here."""
+    """In the block give torch's threads to `spread`; one remains, as idle ones would spin."""
     count = torch.get_num_threads()
-    token = _taken.set(count)
+    token = _num_threads.set(count)
     torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(count)
-        _taken.reset(token)
+        _num_threads.reset(token)
 
 
 def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """Return the work's result for each piece, in order; as many at a time as there are threads."""
-    count = _taken.get()
+    """Return `work`'s result for each piece, in order; each thread computes one at a time."""
+    count = _num_threads.get()
     if count == 1 or len(pieces) == 1:
         return [work(piece) for piece in pieces]
-    return list(_threads(count).map(work, pieces))
+    return list(_thread_pool(count).map(work, pieces))
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:
-    """Cut a length into parts of about equal length, at most `most`, evenly for the threads.
+    """Cut a length into slices of about equal length, each at most `most` long.
 
-    Parts are made smaller to occupy all threads only if they remain at least `least` long.
+    Their number is rounded up to a multiple of the threads if they remain at least `least` long.
     """
-    count, threads = max(1, -(-length // most)), _taken.get()
-    even = -(-count // threads) * threads
-    if length // even >= least:  # Otherwise more threads would cost more than they save.
-        count = even
+    count, threads = max(1, -(-length // most)), _num_threads.get()
+    rounded_up = -(-count // threads) * threads
+    if length // rounded_up >= least:  # Otherwise more threads would cost more than they save.
+        count = rounded_up
     size = max(1, -(-length // count))
     return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
 @lru_cache(maxsize=1)
-def _threads(count: int) -> ThreadPoolExecutor:
-    """Start threads in which torch uses no other ones; kept until another number is needed."""
-    return ThreadPoolExecutor(count, thread_name_prefix="portable", initializer=_begin)
+def _thread_pool(count: int) -> ThreadPoolExecutor:
+    """Return threads in which torch uses one thread; cached until another number is needed."""
+    return ThreadPoolExecutor(count, thread_name_prefix="portable", initializer=_initialise_thread)
 
 
-def _begin() -> None:
-    # The first `get_num_threads` of a thread overwrites its number by the process's.
+def _initialise_thread() -> None:
+    # Called first, as a thread's first call sets its number of threads to the process's.
     torch.get_num_threads()
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)

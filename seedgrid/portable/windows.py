@@ -2,8 +2,8 @@
 
 The weights are multiplied by a float64 matrix whose columns are the windows of a tile. With a
 vertical stride of 1 the columns hold only one row of a window; each row of the kernel is multiplied
-by them, shifted by a row. A 3x3 kernel then writes a third of the numbers. This choice and the size
-of the tiles change only the speed.
+by them, shifted by a row. For a 3x3 kernel a third as many numbers are written. This choice and the
+size of the tiles change only the speed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Windows:
 
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Return height and width of the result."""
-        return (self._steps(height, 0), self._steps(width, 1))
+        return (self._output_length(height, 0), self._output_length(width, 1))
 
-    def _steps(self, length: int, axis: int) -> int:
+    def _output_length(self, length: int, axis: int) -> int:
         reach = self.dilation[axis] * (self.kernel[axis] - 1)
         return (length + 2 * self.padding[axis] - reach - 1) // self.stride[axis] + 1
 
@@ -56,7 +56,7 @@ class Maps:
         """Return rounded rows of samples: float32, (samples, c, rows, w + 2 * padding[1]).
 
         `padding` is the width of the border of zeros, above and below, left and right; `top` is the
-        first row, counted from the border's first.
+        first row, counted from the border's top.
         """
         vertical, horizontal = padding
         numbers, anchors = self.numbers[samples], self.anchors[samples]
@@ -70,17 +70,17 @@ class Maps:
 
 
 def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
-    """Cut a result (n, outputs, height, width) into tiles of about `_TILE_BYTES` or `least_bytes`.
+    """Cut a result (n, outputs, height, width) into tiles of about `_TILE_BYTES`.
 
-    One row of a sample takes `bytes_a_row`.
+    If `least_bytes` is more, it is used instead. A sample's row takes `bytes_a_row` while computed.
     """
     samples, _, height, _ = shape
     tile_bytes = max(_TILE_BYTES, least_bytes)
     rows = min(height, max(1, tile_bytes // bytes_a_row))
-    together = max(1, tile_bytes // (bytes_a_row * rows)) if rows == height else 1
+    tile_samples = max(1, tile_bytes // (bytes_a_row * rows)) if rows == height else 1
     return list(
         product(
-            cuts(samples, together, -(-least_bytes // (bytes_a_row * height))),
+            cuts(samples, tile_samples, -(-least_bytes // (bytes_a_row * height))),
             cuts(height, rows, -(-least_bytes // bytes_a_row)),
         )
     )

@@ -1,1 +1,1 @@
-"""Stand-ins that ship with the package, for tests and for play."""
+"""Stand-ins for the real backend, for tests, fuzzing and benchmarks."""

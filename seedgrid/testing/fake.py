@@ -1,7 +1,7 @@
 """FakeBackend: the Backend protocol without torch and without a model, for tests.
 
 Each recipe has a new generator, as in a real pipeline: its first draw decides the composition, its
-last one the grain, so pictures change if a generator is shared, used before or at another place.
+last one the grain, so pictures change if a generator is shared, used before or given to another.
 The prompts decide the colour. Calls are recorded, and can be slow or fail on request.
 """
 
@@ -50,7 +50,7 @@ FAKE_CARD: Final = ModelCard(
 class Fault:
     """An error in one call of `paint`."""
 
-    step: int = 1  # From 1; a step beyond the last one means after it
+    step: int = 1  # From 1; a number beyond the last step means after it
     error: BaseException | None = None  # The error to raise; by default `picture_nan`
     cell: int | None = None  # The only picture of the batch that fails; None means all
 
@@ -70,9 +70,9 @@ def fresh_generators(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
 
 
 class FakeBackend:
-    """Paints fields of light in a colour; tests pass wrong `generators`.
+    """Paints a grid of lighter and darker fields; tests pass wrong `generators`.
 
-    `step_delay_s` is for each step, `load_delay_s` for the first `prepare`.
+    Each step takes `step_delay_s`, the first `prepare` `load_delay_s`.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class FakeBackend:
         self,
         recipe: Recipe,
         placement: Placement,
-        watch: LoadWatch | None = None,  # noqa: ARG002 (nothing is large here)
+        watch: LoadWatch | None = None,  # noqa: ARG002 (nothing is loaded)
     ) -> Passport:
         """Pretend to load, once, and return the passport of this machine."""
         if recipe.model != self._card.ref:
@@ -119,7 +119,7 @@ class FakeBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Paint a picture for each recipe; raise RunCancelled, a fault or ValueError (no batch)."""
+        """Paint a picture for each recipe; raise RunCancelled, a fault's error or ValueError."""
         _check_batch(recipes)
         thread = threading.get_ident()
         self.calls.append(Call(recipes=tuple(recipes), placement=placement, thread=thread))
@@ -132,14 +132,14 @@ class FakeBackend:
         for number in range(1, total + 1):
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
-            _strike(fault, number)
+            _raise_fault(fault, number)
             self.pause(recipes, number, watch)
             for canvas in canvases:
                 canvas.step()
             watch.step(number, total, partial(_previews, shown, number / total))
-        _strike(fault, total + 1)
+        _raise_fault(fault, total + 1)
         return tuple(
-            RunError("picture_nan") if fault and fault.cell == cell else _in_region(canvas)
+            RunError("picture_nan") if fault and fault.cell == cell else _finished(canvas)
             for cell, canvas in enumerate(canvases)
         )
 
@@ -190,7 +190,7 @@ class _Canvas:
         return np.asarray(np.rint(mixed), dtype=np.uint8)
 
     def preview(self, done: float) -> Pixels:
-        """A quarter of the size, the noise fading as `done` goes from 0 to 1."""
+        """Return a quarter of the size; the noise fades as `done` goes from 0 to 1."""
         picture = self._paint(4)
         height, width, _ = picture.shape
         noise = 128 + 70 * self._grain[:height, :width]
@@ -207,8 +207,8 @@ class _Canvas:
         return self._generator.standard_normal(size, dtype=np.float32).astype(np.float64)
 
 
-def _in_region(canvas: _Canvas) -> Pixels:
-    """Finish a picture; outside its region it is the parent's, which is painted for that."""
+def _finished(canvas: _Canvas) -> Pixels:
+    """Finish a picture; with a region, paint its parent and use its pixels outside."""
     recipe, own = canvas.recipe, canvas.finish()
     if recipe.parent is None or not recipe.mask:
         return own
@@ -216,11 +216,11 @@ def _in_region(canvas: _Canvas) -> Pixels:
     for _ in range(recipe.parent.num_inference_steps):
         parent.step()
     inside = starts.inside(recipe.mask, recipe.width, recipe.height)
-    return starts.put_back(own, _in_region(parent), inside, recipe.feather)
+    return starts.put_back(own, _finished(parent), inside, recipe.feather)
 
 
 def _colour(words: str) -> Noise:
-    """Return a colour, shape (3,), each 0.5 … 1, that the words alone decide."""
+    """Return a colour that the words decide: shape (3,), each channel 0.5 … 1."""
     return 0.5 + np.frombuffer(hashlib.sha256(words.encode()).digest()[:3], np.uint8) / 510
 
 
@@ -228,7 +228,7 @@ def _previews(canvases: Sequence[_Canvas], done: float) -> tuple[Pixels, ...]:
     return tuple(canvas.preview(done) for canvas in canvases)
 
 
-def _strike(fault: Fault | None, number: int) -> None:
+def _raise_fault(fault: Fault | None, number: int) -> None:
     if fault is not None and fault.cell is None and fault.step == number:
         raise fault.error or RunError("picture_nan")
 

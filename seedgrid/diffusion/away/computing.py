@@ -38,7 +38,7 @@ _MAX_PASSPORTS: Final = 256
 _LOADING_S: Final = 30  # Time for loading a model on a lent GPU, besides painting
 _MARGIN: Final = 1.5  # Factor on the expected time of painting
 _MAX_LENT_S: Final = 120  # The most that ZeroGPU lends to visitors who are not signed in
-_backends: list[Backend] = []  # This process's backend, once it is made
+_backends: list[Backend] = []  # Empty, or this process's only backend
 _painting = threading.Lock()  # Held by the one batch that is computed
 
 
@@ -61,7 +61,7 @@ class RemoteWorker(Protocol):
     """The client of another process or machine."""
 
     def compute(self, batch: Batch) -> Generator[Message]:
-        """Run the module's `compute` there and yield its messages; closing this generator stops it.
+        """Run this module's `compute` remotely and yield its messages; closing this stops it.
 
         Also yields `("quiet",)` from time to time while no message comes. Raises `remote_failed`,
         or `worker_lost` if the process or machine no longer exists.
@@ -72,13 +72,13 @@ class RemoteWorker(Protocol):
 
 
 class AwayBackend:
-    """Paints with a remote worker, whose passport its pictures get; see `Backend` for each method.
+    """Paints with a remote worker. Pictures get its passport; `Backend` describes each method.
 
     `cards` only answers `card`, on this machine.
     """
 
     def __init__(self, worker: RemoteWorker, cards: Backend) -> None:
-        self.painted_s = 0.0  # How long the last batch took there
+        self.painted_s = 0.0  # How long the worker took for the last batch
         self.card: Callable[[str | None], ModelCard] = cards.card
         self._worker = worker
         self._passports: dict[tuple[str, Placement], Passport] = {}
@@ -101,7 +101,7 @@ class AwayBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
-        """Paint a batch there; raise `remote_changed` if the worker's passport has changed."""
+        """Let the worker paint; raise `remote_changed` if the worker's passport has changed."""
         expected = self.prepare(recipes[0], placement)
         outcomes = self._compute(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != expected:
@@ -109,7 +109,7 @@ class AwayBackend:
         return outcomes
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
-        """Return None: the lock is not tested with time of another machine."""
+        """Return None: the lock of a worker's machine is not tested, to save its time."""
 
     def close(self) -> None:
         """Close the worker."""
@@ -118,7 +118,7 @@ class AwayBackend:
     def _compute(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
     ) -> tuple[Outcome, ...]:
-        """Paint recipes there; without a watch, only get the passport."""
+        """Let the worker paint, and store its passport; without a watch, only store that."""
         batch = Batch(recipes=tuple(recipes), placement=placement, paint=watch is not None)
         with contextlib.closing(self._worker.compute(batch)) as messages:
             for kind, *data in messages:
@@ -144,7 +144,7 @@ class AwayBackend:
 
 
 def compute(batch: Batch, stopped: threading.Event | None = None) -> Iterator[Message]:
-    """Load what a batch needs and paint it in this process; yield messages (see above).
+    """Load what a batch needs and paint it in this process; yield messages as listed above.
 
     Closing this generator, or setting `stopped`, ends the painting within a step. The loading of a
     model is not interrupted, and the model stays loaded.
@@ -200,7 +200,7 @@ def _work(batch: Batch, watch: _SendingWatch) -> None:
 
 
 def _paint(batch: Batch, watch: _SendingWatch) -> None:
-    if watch.cancelled:  # It was stopped while it waited for another batch.
+    if watch.cancelled:  # The batch was stopped while it waited for another.
         raise RunCancelled("run_cancelled")
     starts.add_folder(*batch.starts)
     if not _backends:
@@ -213,7 +213,7 @@ def _paint(batch: Batch, watch: _SendingWatch) -> None:
         watch.messages.put(("pictures", outcomes, monotonic() - start_s))
 
 
-# ZeroGPU passes the same arguments to the two functions.
+# ZeroGPU passes the same arguments to `seconds_for` and `_compute_lent`.
 def seconds_for(batch: Batch, expected_s: float) -> int:  # noqa: ARG001
     """Return how many seconds of a GPU to request: for loading, and for painting with a margin."""
     return min(_MAX_LENT_S, _LOADING_S + math.ceil(_MARGIN * expected_s))
@@ -226,9 +226,9 @@ def _compute_lent(batch: Batch, expected_s: float) -> Iterator[Message]:  # noqa
 class ZeroGpu:
     """The GPU that a Hugging Face ZeroGPU Space lends for some seconds; see `RemoteWorker`.
 
-    `spaces.GPU` runs `compute` in a forked process with CUDA; outside of a Space it calls it as it
-    is. It finds the visitor whose quota is used in the context of the call (`Run.context`). Create
-    this before torch is imported, as importing `spaces` patches torch. Not tested on a GPU so far.
+    `spaces.GPU` runs `compute` in a forked process with CUDA; outside of a Space, in this process.
+    It finds the visitor whose quota is used in the context of the call (`Run.context`). Create a
+    ZeroGpu before torch is imported: importing `spaces` patches torch. Not tested on a GPU so far.
     """
 
     def __init__(self) -> None:

@@ -37,8 +37,8 @@ class RayWorker:
     """The actor in a worker's process, which Ray creates."""
 
     def __init__(self, make_backend: MakeBackend) -> None:
-        # Ray sets this to 1 if no processor is requested. But the number of threads changes bits,
-        # so a worker uses torch's default on its machine.
+        # Ray sets this variable to 1 if no processor is requested. As the number of threads
+        # changes bits, a worker uses torch's default on its machine instead.
         os.environ.pop("OMP_NUM_THREADS", None)
         computing.make_backend = make_backend
         self._stops: dict[int, threading.Event] = {}
@@ -52,7 +52,7 @@ class RayWorker:
         threading.Event().wait()
 
     def compute(self, number: int, batch: Batch) -> Iterator[Message]:
-        """Run `computing.compute` in this process, with a number for `stop`."""
+        """Run `computing.compute` in this process, under a number by which `stop` finds it."""
         stopped = self._stops.setdefault(number, threading.Event())
         try:
             yield from computing.compute(batch, stopped)
@@ -100,7 +100,7 @@ class _RayRemote:
 
 
 class RayCluster:
-    """See `ManyPainters`."""
+    """Requests workers from a Ray cluster; `ManyPainters` describes each method."""
 
     def __init__(self, cards: Backend, make_backend: MakeBackend) -> None:
         self.card = cards.card
@@ -116,8 +116,8 @@ class RayCluster:
         self._thread: threading.Thread | None = None
 
     def begin(self, on_join: OnJoin, on_leave: OnLeave) -> None:
-        """From now on call `on_join` and `on_leave` when workers join and leave."""
-        self._thread = threading.Thread(target=self._follow, args=(on_join, on_leave), daemon=True)
+        """Start a thread that calls `on_join` and `on_leave` when workers join and leave."""
+        self._thread = threading.Thread(target=self._manage, args=(on_join, on_leave), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -127,7 +127,8 @@ class RayCluster:
             self._thread.join()
         ray.shutdown()
 
-    def _follow(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+    def _manage(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+        """Until `close`, request workers and report those that start or end."""
         while not self._closing.is_set():
             try:
                 self._request_one_more()
@@ -139,7 +140,7 @@ class RayCluster:
                     if result in self._running:
                         on_leave(self._running.pop(result))
                     else:
-                        on_join(*self._started(result))
+                        on_join(*self._move_to_running(result))
             except Exception:  # Ray may raise anything; the running workers are not affected.
                 logger.exception("a worker could not be started, or the cluster does not answer")
                 self._closing.wait(_RETRY_S)
@@ -156,8 +157,8 @@ class RayCluster:
             ).remote(self._make_backend)
             self._requested[actor.host.remote()] = slot, actor
 
-    def _started(self, result: Any) -> tuple[str, AwayBackend]:
-        """Return the name and the backend of a worker that Ray has started."""
+    def _move_to_running(self, result: Any) -> tuple[str, AwayBackend]:
+        """Move a started worker from `_requested` to `_running`; return its name and backend."""
         _, actor = self._requested.pop(result)
         name = f"{ray.get(result)}-{next(self._numbers)}"
         self._running[actor.stay.remote()] = name

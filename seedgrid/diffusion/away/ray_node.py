@@ -36,8 +36,8 @@ def connect(cluster: str) -> str:
     """Connect this process to a cluster and return its `HOST:PORT`, for machines that join it.
 
     `cluster` is `local` (start one with this machine only), `auto` (the one that this machine has
-    joined) or `ray://HOST:PORT`. This machine must have joined that one, too, as Ray streams no
-    results to other clients. Raises `ray_missing`, `cluster_address`, or `cluster_refused` if no
+    joined) or `ray://HOST:PORT`. This machine must have joined that cluster, too, as Ray streams
+    no results to other clients. Raises `ray_missing`, `cluster_address`, or `cluster_refused` if no
     cluster is there or it refuses the connection.
     """
     set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
@@ -87,11 +87,11 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
-        _keep_token_private(Path.home() / ".ray" / "auth_token")
+        _make_private_token(Path.home() / ".ray" / "auth_token")
 
 
-def _keep_token_private(path: Path) -> None:
-    """Make a token if there is none, for its owner only: Ray would make one that all can read."""
+def _make_private_token(path: Path) -> None:
+    """Create a token if there is none; let only its owner read it. Ray would let all users."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
