@@ -80,7 +80,7 @@ class Batches:
         return bool(self._ready)
 
     def add_painter(self) -> bool:
-        """Count one more painter; return False, and count none, if the run has ended."""
+        """Count one more painter, and start the run's clock; return False if the run has ended."""
         with self._lock:
             self._start_s = self._start_s or time.monotonic()
             self._num_painting += not self._has_ended

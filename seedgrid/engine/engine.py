@@ -120,7 +120,7 @@ class Engine:
 
         Raises:
             RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
-            InputError: `run_long`: it is longer than `bounds` allow.
+            InputError: `run_long`: the run takes longer than `bounds` allows.
             LibraryError: The library has no room for so many pictures.
         """
         library = library or self.library

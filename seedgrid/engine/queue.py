@@ -31,7 +31,7 @@ class Bounds:
 
     queue_s: float | None = None  # Time of all requests that wait or go on
     run_s: float | None = None  # Time of one request
-    runs_per_address: int | None = None  # Requests that wait or go on, of all visitors there
+    runs_per_address: int | None = None  # Requests of one address that wait or go on
 
 
 UNBOUNDED: Final = Bounds()
@@ -118,7 +118,7 @@ class FairQueue:
             return None
 
     def remove(self, work: Work) -> bool:
-        """Remove work; False if it does not wait here."""
+        """Remove waiting work; return False if it does not wait."""
         with self._changed:
             is_waiting = work in self._turns.get(work.turn_key, ())
             if is_waiting:
@@ -126,7 +126,7 @@ class FairQueue:
             return is_waiting
 
     def close(self) -> None:
-        """Accept and hand out nothing more."""
+        """Refuse new work, drop all that waits, and wake the waiting painters."""
         with self._changed:
             self.is_closed = True
             self._turns.clear()

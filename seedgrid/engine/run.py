@@ -59,7 +59,7 @@ class LibraryProtocol(Protocol):
     """What the engine needs of a library; called from several threads. See `library.Library`."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
-        """Make sure that pictures of these recipes will find room."""
+        """Raise LibraryError if there is no room for pictures of these recipes."""
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
         """Save a few pictures, all or none; when this returns, they survive a power cut."""
@@ -105,7 +105,7 @@ class Run:
         self._on_cancel = on_cancel
         self.cancelled = False  # Whether it was asked to stop; it may not have stopped yet
         self._changed = threading.Condition()
-        self._log: list[tuple[int, Event]] = []  # By number; replaced ones are gone
+        self._log: list[tuple[int, Event]] = []  # With rising numbers; replaced events are removed
         self._next_number = 0
         self._listeners: list[Callable[[], None]] = []
         self.state: State = "queued"

@@ -256,7 +256,7 @@ def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
 
 
 def read_grid(arguments: Mapping[str, Any]) -> Request:
-    """Read the arguments of `/grid`; raise `call_wrong` for a wrong type, or as the field does."""
+    """Read the arguments of `/grid`; raise `call_wrong` for a wrong type, or a field's error."""
     for each in GRID_FIELDS:
         name, kind = each.name, each.value_type
         whole = (int,) if kind is float else ()

@@ -68,7 +68,7 @@ _NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
 _MCP_UNTIL: Final = 2  # The first major version of `mcp` that Gradio does not support
 _EXIT_LOST: Final = 70  # The exit code when the engine is lost: EX_SOFTWARE of sysexits.h
-_TELL_S: Final = 3.0  # How long pages and `/healthz` say that the engine is lost before it ends
+_TELL_S: Final = 3.0  # How long pages and `/healthz` report the lost engine before the process ends
 _FILE_WORK_TOGETHER: Final = 64  # Maximum number of file tasks of all visitors together
 
 

@@ -98,7 +98,7 @@ class Throw(Selection):
 
 
 class Mark(Selection):
-    """Marks for pictures, and tags to put on them or take off; None leaves the mark as it is."""
+    """Marks to set on pictures, and tags to add or remove; None leaves a mark as it is."""
 
     favourite: bool | None = None
     add: Tags = ()
@@ -199,7 +199,7 @@ class LibraryActions:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
 
     def _show_imported(self, taken: Sequence[Taken], snapshot: Snapshot) -> PageUpdate:
-        """Show imported files: a poster's work, else our pictures, else another tool's settings."""
+        """Show imported files: a poster's work, SeedGrid's pictures, or another tool's settings."""
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         works = [each.work for each in taken if each.work]

@@ -66,7 +66,7 @@ class PaintingActions(Streams):
         offer: Annotated[bool, Body()] = False,
         who: Asks = NOBODY,
     ) -> PageUpdate:
-        """Open the page at its address, or where this browser left it.
+        """Show the page that its address names, or the page as this browser left it.
 
         `place` is a round or a picture, `link` the query of a link; `start` asks for the page
         before the first grid, `offer` for the options of the settings.
@@ -154,7 +154,7 @@ class PaintingActions(Streams):
     def on_queue(
         self, state: State, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
-        """Return the visitor's other runs, after stopping one of them, if it is named."""
+        """Return the visitor's other runs, after stopping the one that `stopped` names, if any."""
         snapshot = self._snapshots.of(state)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
@@ -212,7 +212,6 @@ class PaintingActions(Streams):
     def _start_from_pick(
         self, around: RoundPayload, state: PageState, start: Callable[..., Run]
     ) -> PageUpdate:
-        """Start a round from the picked picture."""
         snapshot = self._snapshots.of(state)
         run = start(snapshot.picked(), **self._options(snapshot, around))
         return self._show_run(snapshot, run)
@@ -240,6 +239,7 @@ class PaintingActions(Streams):
     async def _paint_live(
         self, number: int, state: PageState, start: Callable[[Snapshot], Run]
     ) -> AsyncGenerator[PageUpdate, None]:
+        """Yield a live run's pictures and its end; or at once that Live pauses for others."""
         state = state.move()
         answer: stage.Json = {"number": number, "key": "live_paused_queue", "data": {}}
         if self._studio.is_busy_for_others(state.visitor):

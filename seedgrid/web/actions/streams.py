@@ -113,7 +113,7 @@ class Streams:
             self._verifying.discard((state.visitor, watch))
 
     def on_stop(self, state: State) -> PageUpdate:
-        """Stop this browser's run and the visitor's verifications; their listeners see the end."""
+        """Stop this browser's run and the visitor's verifications, which ends their streams."""
         run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()

@@ -56,7 +56,7 @@ def card(
 ) -> Json:
     """The picked picture: its seed, its words compared with its parent's, its settings.
 
-    `model` is the card of its model, if installed; `models` are others with noise of its shape.
+    `model` is the card of its model, if installed; `models` are others with equally shaped noise.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -189,7 +189,7 @@ def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
 def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
     """The lineage rail: each round's pictures; those with refinements are ringed (`picked`).
 
-    Equal names are counted: "Subtle 2".
+    `forming` is a run whose round is not finished. Equal names are counted: "Subtle 2".
     """
     made: dict[str, Sequence[Made]] = {each.id: each.entries for each in rounds}
     if forming is not None:
@@ -199,7 +199,7 @@ def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
         made[forming.lineage.round_id] = forming.round_jobs
     parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
     tried: dict[str, set[str]] = {}  # Earlier siblings' changes, by the parent's round
-    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # Also by the parent
+    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # As sets, by the parent too
     counted: Counter[str] = Counter()
     shown: list[Json] = []
     for each in rounds:

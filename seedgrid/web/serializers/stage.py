@@ -222,7 +222,7 @@ def preview_uri(pixels: Pixels) -> str:
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()
-    # It is shown enlarged: without full colour resolution one would see JPEG's blocks.
+    # The page enlarges previews: without full colour resolution one would see JPEG's blocks.
     image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
 

@@ -115,13 +115,13 @@ def delete_old_files(folder: Path, older_than_s: float | None = None) -> int:
                 else:
                     total += max(status.st_size, 4096)
         if Path(root) != folder:
-            with contextlib.suppress(OSError):  # It is not empty.
+            with contextlib.suppress(OSError):  # The folder is not empty.
                 Path(root).rmdir()
     return total
 
 
 def every_minute(task: Callable[[], object]) -> None:
-    """Call a function once a minute from now on."""
+    """Start a thread that calls a function once a minute."""
 
     def repeat() -> None:
         while True:
@@ -132,7 +132,7 @@ def every_minute(task: Callable[[], object]) -> None:
 
 
 class CheckedApiCalls:
-    """Checks programs' calls: uploads lie in `files`, `parameters` has the names by endpoint."""
+    """Checks programs' calls: uploads lie in `files`; `parameters` are names by endpoint."""
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
         self._app = app

@@ -37,8 +37,8 @@ from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch, read_state
 
-MAX_NAMED: Final = 200  # Ids in the address of `selected.zip`
-MAX_PICTURES: Final = 1000  # In one download or export
+MAX_NAMED: Final = 200  # Maximum number of ids in the address of `selected.zip`
+MAX_PICTURES: Final = 1000  # Maximum number in one download or export
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _QUALITY: Final = 80  # Of thumbnails
@@ -107,7 +107,7 @@ def file_routes(services: PageServices) -> APIRouter:
     ) -> Response:
         """Import dropped files: the request is a form with the page state and the files."""
         sent: object = None
-        with suppress(ValueError, RecursionError):  # It is no JSON.
+        with suppress(ValueError, RecursionError):  # A state that is no JSON is ignored.
             sent = json.loads(state)
         page = read_state(sent, who)
 
@@ -201,7 +201,7 @@ async def _answered(
     find: Callable[[Library], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
-    """Answer with what `make` makes of the found pictures; it is file work until it is sent."""
+    """Answer with `make`'s response for the found pictures: file work until it is sent."""
     file_work = services.file_work
 
     def found() -> Sequence[Entry]:

@@ -159,7 +159,7 @@ class PageUpdate:
     state: PageState | None = None  # For callers in this process; the browser gets `place`
     keyed: bool | None = None  # Whether addresses must name the visitor, as there is no cookie
     offer: Json | None = None  # The options of the settings with a model
-    place: Json | None = None
+    place: Json | None = None  # The ids of what the page shows, and what can be done with it
     fields: Json | None = None  # Values for the fields, by name, of a dropped picture or a link
     advice: list[Json] | None = None  # Notices at fields, before anything is painted
     stage: Json | None = None
@@ -168,7 +168,7 @@ class PageUpdate:
     picked: Json | None = None
     library: Json | None = None
     verdict: Json | None = None
-    live: Json | None = None  # A live answer by its number, or how long four pictures take
+    live: Json | None = None  # The answer to a live request, or how long four pictures take
     queue: list[Json] | None = None  # The visitor's other runs
 
     def parts(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ Actions = TypeVar("Actions")
 
 
 def reports_errors(actions: type[Actions]) -> type[Actions]:
-    """Let each `on_...` of a class answer with its error in the status line, and nothing else."""
+    """Let each `on_...` method of a class answer an error with a status line, and nothing else."""
 
     def reporting(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
         @wraps(action)

@@ -89,13 +89,13 @@ class Snapshots:
         self.lock = LockBadge(studio)
 
     def of(self, state: PageState) -> Snapshot:
-        """Return the page at a state."""
+        """Return the snapshot of a page by its state."""
         library = self._libraries.of(state.visitor, state.address)
         return Snapshot(state, self._studio, library, self.lock)
 
 
 class Snapshot:
-    """A page at one moment, for one request and thread; `run` is its last, unless dropped."""
+    """A page at one moment, for one thread; `run` is its last run, None if that was dropped."""
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
         self.state = state
@@ -109,7 +109,7 @@ class Snapshot:
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
-        """Return the page at another place, with the run that paints it, if any."""
+        """Return the page with other ids, and with the run that paints its round, if any."""
         if "run" not in changes and (run := self.run_of(changes.get("round"))) is not None:
             changes["run"] = run.id
         moved = Snapshot(self.state.move(**changes), self._studio, self.library, self._lock)
@@ -208,7 +208,7 @@ class Snapshot:
         ]
 
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
-        """The round on the stage, forming or finished."""
+        """The round on the stage, being painted or finished."""
         state, run = self.state, self.run_on_stage
         if run is not None and not self._was_done:  # After a run, marks are read from the library.
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
