@@ -1,15 +1,15 @@
-"""The page's entry, and the entry of a Hugging Face Space.
+"""Entry point of the web page, on one's own machine and on a Hugging Face Space.
 
     python app.py --model bundled --port 7860
 
-`seedgrid ui` opens the same page. On a Space `demo` is built when this file is run or imported,
-nowhere else.
+`seedgrid ui` serves the same page. On a Space, running or importing this file builds the
+server `demo`; elsewhere it defines none.
 """
 
 from seedgrid.core.process import end_at_once, leave
 
 if __name__ == "__main__":
-    end_at_once()  # Before anything large is imported.
+    end_at_once()  # Before the large imports, so that Ctrl+C ends them without a traceback.
 
 import argparse
 import os
@@ -21,7 +21,7 @@ from seedgrid.core.process import set_up_logging
 from seedgrid.diffusion.process import tune_process
 
 if __name__ == "__main__" or "SPACE_ID" in os.environ:
-    tune_process()  # Before Gradio is imported; other programs that import this keep their own.
+    tune_process()  # Before Gradio is imported. A program that imports this file is not tuned.
 
 from seedgrid.web.launch import (
     HOST,
@@ -51,11 +51,11 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 if "SPACE_ID" in os.environ:
     set_up_logging()
-    demo, _answers = build_space()
-    warm(_answers.studio)
+    demo, _services = build_space()
+    warm(_services.studio)
     if __name__ == "__main__":
         serve(demo)
-        wait_until_stopped(demo, _answers.studio)
+        wait_until_stopped(demo, _services.studio)
         leave(0)
 elif __name__ == "__main__":
     set_up_logging()

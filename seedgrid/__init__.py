@@ -7,7 +7,7 @@
     finals = studio.refine(grid[2])
     finals[3].save("labrador.png")
 
-Importing this package loads nothing heavy: names are looked up when they are first used.
+Importing this package imports no large library: each public name is imported at its first use.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "tune_process",
 ]
 
-_HOMES = {
+_MODULES = {
     "Engine": "engine",
     "Entry": "core.picture",
     "Passport": "core.recipe",
@@ -54,7 +54,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (a module attribute may be anything)
-    """Look a public name up when it is first used (PEP 562)."""
-    if name not in _HOMES:
+    """Import a public name at its first use (PEP 562)."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'seedgrid' has no attribute {name!r}")
-    return getattr(import_module(f"seedgrid.{_HOMES[name]}"), name)
+    return getattr(import_module(f"seedgrid.{_MODULES[name]}"), name)

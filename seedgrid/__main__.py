@@ -1,10 +1,10 @@
-"""`python -m seedgrid`, and the installed command: the command line as a process of its own."""
+"""Entry point of `python -m seedgrid` and of the installed `seedgrid` command."""
 
 from seedgrid.core.process import end_at_once, leave
 
 
 def main() -> None:
-    """Run the command line; whatever comes, a signal ends it without a traceback."""
+    """Run the command line; a signal ends the process without a traceback."""
     end_at_once()
     from seedgrid.cli import main as run
 

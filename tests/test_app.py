@@ -62,7 +62,7 @@ def test_a_space_builds_the_page_at_import() -> None:
     """On a Space `demo` is there after the import, with a library for each visitor."""
     code = (
         "import app; print(type(app.demo).__name__,"
-        " type(app._answers.libraries).__name__, type(app._answers.studio.backend).__name__)\n"
+        " type(app._services.libraries).__name__, type(app._services.studio.backend).__name__)\n"
         # As our programs end: torch is still being imported beside, and Python's own end takes
         # modules apart under that, or waits for ever for one.
         "from seedgrid.core.process import leave; leave(0)"

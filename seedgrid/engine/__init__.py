@@ -1,8 +1,8 @@
-"""The engine: jobs in, events out, one thread that touches torch.
+"""The engine paints jobs and announces events. Only one thread of a process calls torch.
 
-`engine.py` is the door, `run.py` what watchers hold, `queue.py` decides whose turn it is,
-`batches.py` has the rest of a run, `worker.py` is the thread that paints, `saver.py` the one that
-saves at the same time.
+`engine.py` has the public methods, `run.py` is what callers follow, `queue.py` decides whose turn
+it is, `batches.py` has the batches that a run has still to paint, `worker.py` is the thread that
+paints, `saver.py` the thread that saves at the same time.
 """
 
 from seedgrid.core.plan import Job

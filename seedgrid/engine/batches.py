@@ -1,7 +1,7 @@
-"""Batches: the part of a run that is still to be painted, cut into locked batches.
+"""Batches: the cells of a run that are still to be painted; one call paints a batch of them.
 
-One painter or several take batches and give back those that they could not paint; the run ends
-when the last one leaves it.
+One painter or several take batches and give back those that they could not paint. The run ends
+when no batch is left and no painter has one.
 """
 
 import threading
@@ -22,13 +22,13 @@ _MAX_LOSSES: Final = 3  # After so many workers were lost while they painted a b
 _MAX_PASSPORTS: Final = 256
 _OFFLOADS: Final = get_args(Offload)  # Each needs less memory of the device than the one before
 _IN_PASSPORTS: Final = {"model", "loras", "upscaler", "dtype", "determinism", "arithmetic"}
-LIVE: Final = "live"  # Begins the `turn_key` of live runs, which come behind all others
+LIVE: Final = "live"  # First item of the `turn_key` of live runs, which come after all others
 
 Cells = tuple[int, ...]
 
 
 class LastPassports:
-    """The passports under which recipes were last painted here; the library is searched by them."""
+    """The last passport of each kind of recipe in this process, to search libraries by."""
 
     def __init__(self) -> None:
         self._passports: dict[tuple[str, Placement], Passport] = {}
@@ -45,7 +45,7 @@ class LastPassports:
 
 
 def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
-    """Return what a passport may depend on; whether previews are shown changes no bit."""
+    """Return what a passport depends on; showing previews changes no bit, so it is left out."""
     return recipe.model_dump_json(include=_IN_PASSPORTS), replace(placement, previews=False)
 
 
@@ -54,13 +54,13 @@ class Batches:
 
     def __init__(self, run: Run, passports: LastPassports, live_pictures: LivePictures) -> None:
         self.run = run
-        self.turn_key = LIVE if run.is_live else "run", run.owner  # Runs of one key keep order
+        self.turn_key = LIVE if run.is_live else "run", run.owner  # Runs of one key stay in order
         self.reusable = self._find_reusable(passports, live_pictures)
         reused = {cell for each in self.reusable for cell in each.cells}
         self.cells_to_paint = tuple(cell for cell in range(len(run.jobs)) if cell not in reused)
         batches = in_batches(self.cells_to_paint, lambda cell: run.jobs[cell].recipe)
         self._ready: deque[Cells] = deque(map(tuple, batches))
-        self.excluded_painters: frozenset[str] = frozenset()  # Their passport is not the first's
+        self.excluded_painters: frozenset[str] = frozenset()  # Their passport is not the first one
         self._passports: dict[tuple[str, Placement], str] = {}
         self._losses: Counter[Cells] = Counter()
         self._error: SeedGridError | None = None
@@ -71,7 +71,7 @@ class Batches:
 
     @property
     def is_being_painted(self) -> bool:
-        """Whether a batch of it is being painted."""
+        """Whether a batch of the run is being painted."""
         return self._num_painting > 0
 
     @property
@@ -80,7 +80,7 @@ class Batches:
         return bool(self._ready)
 
     def add_painter(self) -> bool:
-        """Count one more painter; False if the run has ended."""
+        """Count one more painter, and start the run's clock; return False if the run has ended."""
         with self._lock:
             self._start_s = self._start_s or time.monotonic()
             self._num_painting += not self._has_ended
@@ -97,7 +97,7 @@ class Batches:
             return self._ready.popleft() if self._ready else ()
 
     def claim_end(self) -> bool:
-        """Return True once: when no batch is left and none is being painted."""
+        """Mark the run as ended if no batch is left or being painted; True if this call did so."""
         with self._lock:
             if self._has_ended or self._num_painting or self._ready:
                 return False
@@ -105,18 +105,18 @@ class Batches:
             return True
 
     def drop_remaining(self) -> None:
-        """Drop the batches that are left."""
+        """Drop the batches that no painter has taken."""
         with self._lock:
             self._ready.clear()
 
     def fail(self, error: BaseException) -> None:
-        """Drop the batches that are left; the run fails with the first error of several."""
+        """Record an error and drop the remaining batches; the first error of several counts."""
         with self._lock:
             self._error = self._error or as_ours(error)
             self._ready.clear()
 
     def fail_if_unsaved(self, saved: Future[None]) -> None:
-        """Let the run fail if this saving fails."""
+        """Fail the run if `saved` ends with an error."""
 
         def check(done: Future[None]) -> None:
             if not done.cancelled() and (error := done.exception()) is not None:
@@ -125,23 +125,23 @@ class Batches:
         saved.add_done_callback(check)
 
     def has_same_passport(self, cells: Cells, passport: Passport) -> bool:
-        """Tell whether a passport equals that of the first batch with these settings."""
+        """Store the first passport of these settings; tell whether this passport equals it."""
         key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
         return self._passports.setdefault(key, passport.digest) == passport.digest
 
     def requeue(self, cells: Cells, *, excluded: str = "") -> None:
-        """Take a batch back; the painter named `excluded` gets no more of this run."""
+        """Put a batch back at the front; the painter `excluded` gets no more of this run."""
         with self._lock:
             self.excluded_painters |= {excluded} - {""}
             if self._error is None and not self.run.cancelled:
                 self._ready.appendleft(cells)
 
     def retry_or_fail(self, cells: Cells, error: SeedGridError) -> None:
-        """Take a batch back after a lost worker or full memory; fail after other errors."""
+        """Requeue a batch after a lost worker or full memory; fail the run after other errors."""
         if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
             self._losses[cells] += 1
             self.requeue(cells)
-        elif not self._take_less_memory(cells, error):
+        elif not self._retry_with_less_memory(cells, error):
             self.fail(error)
 
     def announce_end(self) -> None:
@@ -157,11 +157,11 @@ class Batches:
             event = Failed(error=reason)
         self.run.conclude(event)
 
-    def _take_less_memory(self, cells: Cells, error: SeedGridError) -> bool:
-        """Take a batch back, for a placement that needs less memory; False if there is none."""
+    def _retry_with_less_memory(self, cells: Cells, error: SeedGridError) -> bool:
+        """Requeue a batch, with a placement that needs less memory; False if there is none."""
         if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
             return False  # Upscaler networks have no such placements.
-        smaller = _smaller(self.run.placement, str(error.data["device"]))
+        smaller = _less_memory(self.run.placement, str(error.data["device"]))
         if smaller is None:
             return False
         self.run.placement, notice = smaller
@@ -170,19 +170,19 @@ class Batches:
         return True
 
     def _find_reusable(self, passports: LastPassports, live: LivePictures) -> list[Reusable]:
-        cells_of: dict[str, tuple[Passport, list[int]]] = {}
+        by_digest: dict[str, tuple[Passport, list[int]]] = {}
         for cell, job in enumerate(self.run.jobs):
             passport = passports.get(job.recipe, self.run.placement)
             if passport is not None:
-                cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
-        pairs = cells_of.values()
+                by_digest.setdefault(passport.digest, (passport, []))[1].append(cell)
+        pairs = by_digest.values()
         return [find_reusable(self.run, cells, passport, live) for passport, cells in pairs]
 
 
-def _smaller(now: Placement, device: str) -> tuple[Placement, Notice] | None:
+def _less_memory(now: Placement, device: str) -> tuple[Placement, Notice] | None:
     """Return a placement that needs less memory, with a notice to announce; None if there is none.
 
-    What changes no bit comes first, then what passports record, so that verifying does the same.
+    Changes that alter no bit come first; passports record the others, so verifying repeats them.
     """
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]

@@ -1,4 +1,4 @@
-"""Engine: takes jobs and tasks, and has workers do them. See the package for an example."""
+"""Engine: accepts jobs and tasks, which its workers carry out."""
 
 import atexit
 import logging
@@ -23,34 +23,34 @@ from seedgrid.engine.worker import Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
 
-_NUM_KEPT: Final = 64  # Runs that have ended
-_LIVE_S: Final = 1.5  # A live run does not wait for others' live work that takes less time
-_SAVING_S: Final = 10.0  # How long closing waits for the disk
+_NUM_KEPT: Final = 64  # How many ended runs `Engine.run` still finds
+_LIVE_S: Final = 1.5  # A live run waits for other owners' live runs only if they need more time
+_SAVING_S: Final = 10.0  # How long `close` waits for pictures to be saved
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Warmth:
-    """The state of loading a model ahead of need."""
+    """The state of a model that is loaded before any run needs it; see `Engine.warm`."""
 
     state: Literal["cold", "loading", "ready", "failed"] = "cold"
-    model: str = ""  # Which one; empty when cold
-    error: SeedGridError | None = None  # Why it failed; the next run tries again
+    model: str = ""  # The model's id; empty when cold
+    error: SeedGridError | None = None  # Why loading failed; the next run tries again
 
 
 class Engine:
-    """Makes pictures, batch by batch, in turns between owners. Safe to use from any thread.
+    """Paints pictures batch by batch; owners take turns. Safe to use from any thread.
 
     Args:
-        backend: From now on only a worker's thread calls it, except for `card`.
+        backend: What paints. The caller may use only its `card` from now on.
         library: Where the pictures go, unless a run says otherwise.
         placement: Where to compute, unless a run says otherwise.
         runs_per_owner: How many runs one owner may have waiting or running.
-        bounds: For strangers.
-        patience: How long a painter may be silent.
-        on_lost: Called when the only painter hung or died and all runs have failed: end the
-            process, so that a supervisor restarts it.
+        bounds: Limits for a public page: of time, and of runs from one address.
+        patience: After how long a silence a painter counts as hung.
+        on_lost: Called after the only painter hung or died and all runs failed. It should end the
+            process, so that a supervisor restarts the program.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Engine:
         on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.library = library
-        self.placement = _locked(placement or Placement())
+        self.placement = _with_even_threads(placement or Placement())
         self.warmth = Warmth()
         self._backend = backend
         self._runs_per_owner = runs_per_owner
@@ -76,12 +76,12 @@ class Engine:
         self._is_lost = False
         self._lock = threading.Lock()
         self._shared = Shared(patience=patience)
-        self.speeds = self._shared.speeds  # How long pictures take here, measured
+        self.speeds = self._shared.speeds  # Measured painting times on this machine
         self._workers: dict[str, Worker] = {}
         if isinstance(backend, ManyPainters):
-            backend.begin(self._join, self._leave)
+            backend.begin(self._add_painter, self._remove_painter)
         else:
-            self._workers["worker"] = Worker(backend, self._shared, self._lose)
+            self._workers["worker"] = Worker(backend, self._shared, self._fail_all)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -103,24 +103,24 @@ class Engine:
         expected: Sequence[str] = (),
         notices: Sequence[Notice] = (),
     ) -> Run:
-        """Have pictures made; returns at once.
+        """Queue a run that paints jobs; return the run at once.
 
         Args:
             jobs: At least one; their recipes may differ in everything.
             owner: Owners take turns: a browser session, for example.
-            address: The owner's; empty for one's own machine.
-            fresh: Compute even what the library has.
-            live: It is painted while the owner types: its pictures are not saved, and all ordinary
-                runs come first. It replaces its owner's live run that still waits; an ordinary run
-                replaces its owner's live runs of other recipes, and saves what they painted.
+            address: The owner's network address; empty for one's own machine.
+            fresh: Paint even pictures that the library has.
+            live: Paint while the owner types: pictures are not saved, and all ordinary runs come
+                first. A live run cancels its owner's live run that still waits. An ordinary run
+                cancels its owner's live runs of other recipes, and reuses live pictures.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
-            expected: By job, the digest of the pixels that it is compared with.
-            notices: What the owner should know of the jobs.
+            expected: For each job, the digest of the pixels to compare its picture with.
+            notices: Notices about the jobs, for the owner.
 
         Raises:
             RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
-            InputError: `run_long`: it is longer than `bounds` allow.
+            InputError: `run_long`: the run takes longer than `bounds` allows.
             LibraryError: The library has no room for so many pictures.
         """
         library = library or self.library
@@ -132,7 +132,7 @@ class Engine:
             jobs,
             asker=Asker(owner=owner, address=address),
             library=library,
-            placement=_locked(placement) if placement else self.placement,
+            placement=_with_even_threads(placement) if placement else self.placement,
             fresh=fresh,
             expected=expected,
             notices=notices,
@@ -141,8 +141,8 @@ class Engine:
         )
         batches = Batches(run, self._shared.passports, self._shared.live_pictures)
         with self._lock:
-            self._check_open()
-            self._replace_live(run)
+            self._raise_if_closed()
+            self._cancel_replaced_live(run)
             to_paint = [run.jobs[cell].recipe for cell in batches.cells_to_paint]
             self._admit(run.asker, to_paint, needs_painter=bool(to_paint), is_live=live)
             self._forget_old_runs()
@@ -156,7 +156,7 @@ class Engine:
         return run
 
     def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
-        """Return a picture of an owner's live runs, (height, width, 3) uint8, if it is kept."""
+        """Return a picture of an owner's live runs, (height, width, 3) uint8; None if dropped."""
         return self._shared.live_pictures.get(owner, recipe_id)
 
     def is_busy_for_others(self, owner: str) -> bool:
@@ -169,7 +169,7 @@ class Engine:
         return live_s > _LIVE_S or has_task or has_ordinary
 
     def run(self, run_id: str) -> Run | None:
-        """Return an active run, or one of the last ended ones."""
+        """Return an active run, or one of the last ended ones; None for another id."""
         batches = self._runs.get(run_id)
         return None if batches is None else batches.run
 
@@ -190,13 +190,13 @@ class Engine:
         """Have a worker's thread call a function with its backend, between two batches.
 
         `owner` and `address` are as in `submit`, empty for tasks of the program itself; `recipes`
-        are what it will paint. Return its result or error, cancelled if the engine closes before.
-        Raise RunError as `submit`.
+        are what the function will paint. Return a future of its result, which is cancelled if the
+        engine closes before. Raise RunError as `submit`.
         """
         asker = Asker(owner=owner, address=address)
         task = Task(function=function, asker=asker, recipes=tuple(recipes))
         with self._lock:
-            self._check_open()
+            self._raise_if_closed()
             if owner:
                 self._admit(task.asker, recipes, needs_painter=True)
             self._tasks = [*(each for each in self._tasks if not each.future.done()), task]
@@ -204,7 +204,7 @@ class Engine:
         return task.future
 
     def warm(self, model: str | None = None) -> None:
-        """Load a model ahead of need; `warmth` is its state."""
+        """Load a model before a run needs it; `warmth` tells how far that is."""
         recipe = resolve(Request(prompt="a picture", seeds=(0,)), self._backend.card(model))[0]
         self.warmth = Warmth(state="loading", model=recipe.model.id)
 
@@ -212,11 +212,11 @@ class Engine:
             passport = backend.prepare(recipe, self.placement)
             self._shared.passports.put(recipe, self.placement, passport)
 
-        self.submit_task(load).add_done_callback(self._note_warmth)
+        self.submit_task(load).add_done_callback(self._set_warmth)
 
     @property
     def load(self) -> Load:
-        """What there is to do now."""
+        """The runs and tasks that wait or go on."""
         with self._lock:
             active: list[Work] = [*self._active_runs(), *self._active_tasks()]
             left_s = [self._left_s(each) for each in active]
@@ -237,7 +237,7 @@ class Engine:
             self._shared.queue.close()
 
     def close(self) -> None:
-        """Stop all runs, save what is finished, free the models (those in use: later)."""
+        """Stop all runs, save finished pictures, free the models (a busy painter does so later)."""
         self.begin_to_close()
         end_s = time.monotonic() + self._shared.patience.close_s
         for worker in tuple(self._workers.values()):
@@ -252,20 +252,20 @@ class Engine:
             self._backend.close()
         atexit.unregister(self.close)
 
-    def _join(self, name: str, backend: Backend) -> None:
+    def _add_painter(self, name: str, backend: Backend) -> None:
         with self._lock:
             if self._shared.queue.is_closed:
                 backend.close()
-            else:  # If it hangs, closing it ends its process.
+            else:  # If the painter hangs, its worker calls `backend.close`, which ends its process.
                 self._workers[name] = Worker(backend, self._shared, backend.close, name)
 
-    def _leave(self, name: str) -> None:
+    def _remove_painter(self, name: str) -> None:
         """Give no more work to a painter that left the cluster."""
         worker = self._workers.pop(name, None)
         if worker is not None:
             worker.should_end = True
 
-    def _lose(self) -> None:
+    def _fail_all(self) -> None:
         """Fail all runs and tasks: the only painter hung or died."""
         with self._lock:
             if self._shared.queue.is_closed:
@@ -273,7 +273,7 @@ class Engine:
             self._is_lost = True
             self._shared.queue.close()
         error = RunError("engine_lost")
-        self._shared.saver.flush(_SAVING_S)  # What was painted is kept.
+        self._shared.saver.flush(_SAVING_S)  # What was painted is saved first.
         for batches in tuple(self._runs.values()):
             run = batches.run
             run.conclude(Cancelled() if run.cancelled else Failed(error=error))
@@ -288,7 +288,7 @@ class Engine:
             batches.drop_remaining()
             self._shared.queue_or_end(batches)
 
-    def _note_warmth(self, loaded: Future[None]) -> None:
+    def _set_warmth(self, loaded: Future[None]) -> None:
         if loaded.cancelled():
             self.warmth = Warmth()
         elif (error := loaded.exception()) is None:
@@ -298,16 +298,17 @@ class Engine:
                 logger.error("a model could not be loaded ahead", exc_info=error)
             self.warmth = replace(self.warmth, state="failed", error=as_ours(error))
 
-    def _check_open(self) -> None:
+    def _raise_if_closed(self) -> None:
         if self._shared.queue.is_closed:
             raise RunError("engine_lost" if self._is_lost else "engine_closed")
 
     def _admit(
         self, asker: Asker, recipes: Sequence[Recipe], *, needs_painter: bool, is_live: bool = False
     ) -> None:
-        """Refuse a request that is too much beside those that need a painter as it does, or none.
+        """Raise an error for a request that is too much; see `admit`.
 
-        An owner's live runs do not count beside that owner's ordinary ones.
+        Requests that need a painter and those that need none are counted apart; an ordinary run is
+        not counted together with its owner's live runs.
         """
         active = [
             (each.run.asker, self._left_s(each))
@@ -325,14 +326,14 @@ class Engine:
             bounds=self._bounds,
         )
 
-    def _replace_live(self, run: Run) -> None:
-        """Stop the owner's live runs that a new run replaces; see `submit`."""
+    def _cancel_replaced_live(self, run: Run) -> None:
+        """Cancel the owner's live runs that a new run replaces; see `submit`."""
         recipes = {job.recipe for job in run.jobs}
         for batches in self._active_runs():
             other = batches.run
             is_waiting = bool(batches.cells_to_paint) and not batches.is_being_painted
-            has_others = {job.recipe for job in other.jobs} != recipes
-            is_replaced = is_waiting if run.is_live else has_others
+            has_other_recipes = {job.recipe for job in other.jobs} != recipes
+            is_replaced = is_waiting if run.is_live else has_other_recipes
             if other.is_live and other.owner == run.owner and is_replaced:
                 other.cancel()
 
@@ -354,7 +355,7 @@ class Engine:
                 del self._runs[run.id]
 
 
-def _locked(placement: Placement) -> Placement:
-    """Return the placement with as many threads as the lock allows."""
+def _with_even_threads(placement: Placement) -> Placement:
+    """Return the placement with its threads rounded down to a power of two; see `even_threads`."""
     threads = placement.threads and even_threads(placement.threads)
     return replace(placement, threads=threads)

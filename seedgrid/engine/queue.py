@@ -1,4 +1,4 @@
-"""FairQueue: what waits for a painter; and whether one more request may wait.
+"""FairQueue: the work that waits for a painter. `admit` decides whether a request may join it.
 
 Owners take turns; each waiting run announces its position. Tasks (verifying, loading ahead) take
 turns of their own, between batches; live runs come last.
@@ -22,16 +22,16 @@ from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.batches import LIVE, Batches
 from seedgrid.engine.run import Asker
 
-_CHECK_S: Final = 0.5  # How often a waiting painter looks again
+_CHECK_S: Final = 0.5  # How often a waiting worker checks whether it should end
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Bounds for strangers, in seconds as estimated by `core/speeds.py`; None is no bound."""
+    """Limits for a public page; times are estimates of `core/speeds.py`. None is no limit."""
 
-    queue_s: float | None = None  # Of everything that waits or runs
-    run_s: float | None = None  # Of one request
-    runs_per_address: int | None = None  # Waiting or running, of all visitors there
+    queue_s: float | None = None  # Time of all requests that wait or go on
+    run_s: float | None = None  # Time of one request
+    runs_per_address: int | None = None  # Requests of one address that wait or go on
 
 
 UNBOUNDED: Final = Bounds()
@@ -43,18 +43,18 @@ class Task:
 
     function: Callable[[Backend], Any]
     asker: Asker
-    recipes: tuple[Recipe, ...] = ()  # What it will paint, for the estimate of its time
+    recipes: tuple[Recipe, ...] = ()  # What the function will paint, to estimate its time
     future: Future[Any] = field(default_factory=Future)
     context: Context = field(default_factory=copy_context)  # The caller's context variables
 
     @property
     def turn_key(self) -> tuple[str, str]:
-        """Work with equal keys is done in its order."""
+        """Work with equal keys shares a turn, in which it keeps its order."""
         return "task", self.asker.owner
 
     @property
     def is_active(self) -> bool:
-        """Whether it counts for its owner: it waits or goes on."""
+        """Whether the task has an owner, and waits or goes on."""
         return bool(self.asker.owner) and not self.future.done()
 
     def run(self, backend: Backend) -> None:
@@ -66,7 +66,7 @@ class Task:
         except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
             self.fail(as_ours(error) if is_memory_error(error) else error)
         else:
-            with contextlib.suppress(InvalidStateError):  # The engine gave up this painter.
+            with contextlib.suppress(InvalidStateError):  # The painter was given up.
                 self.future.set_result(result)
 
     def fail(self, error: BaseException) -> None:
@@ -79,18 +79,18 @@ Work = Batches | Task
 
 
 class FairQueue:
-    """Work by turn, the next turn first. All methods may be called from any thread."""
+    """The waiting work, grouped by `turn_key`, the next turn first. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._turns: OrderedDict[tuple[str, str], deque[Work]] = OrderedDict()
-        self._positions: dict[str, int] = {}  # by run
+        self._positions: dict[str, int] = {}  # By run id
         self.is_closed = False
 
     def put(self, work: Work, *, is_begun: bool = False) -> bool:
-        """Add work behind that of its turn; begun work before that of its turn, behind other turns.
+        """Add work at the end of its turn, or begun work at the front; return False if closed.
 
-        If it waits already, only its turn moves. False if the queue is closed.
+        With `is_begun` its turn then moves behind the others. Work that waits is not added again.
         """
         with self._changed:
             if self.is_closed:
@@ -105,7 +105,7 @@ class FairQueue:
             return True
 
     def take(self, fits: Callable[[Work], bool], should_end: Callable[[], bool]) -> Work | None:
-        """Wait for the next work that fits and remove it; None if the queue is closed."""
+        """Wait for the next work that fits and remove it; None if closed or `should_end`."""
         with self._changed:
             while not (self.is_closed or should_end()):
                 turns = sorted(self._turns.values(), key=lambda works: works[0].turn_key[0] == LIVE)
@@ -118,7 +118,7 @@ class FairQueue:
             return None
 
     def remove(self, work: Work) -> bool:
-        """Remove work; False if it does not wait here."""
+        """Remove waiting work; return False if it does not wait."""
         with self._changed:
             is_waiting = work in self._turns.get(work.turn_key, ())
             if is_waiting:
@@ -126,7 +126,7 @@ class FairQueue:
             return is_waiting
 
     def close(self) -> None:
-        """Accept and hand out nothing more."""
+        """Refuse new work, drop all that waits, and wake the waiting painters."""
         with self._changed:
             self.is_closed = True
             self._turns.clear()
@@ -142,9 +142,9 @@ class FairQueue:
         self._announce_positions()
 
     def _announce_positions(self) -> None:
-        """Announce positions; runs that are being painted count last and have none."""
-        rounds = zip_longest(*self._turns.values())
-        runs = [work for each in rounds for work in each if isinstance(work, Batches)]
+        """Announce waiting runs' positions; runs that are being painted come last, without one."""
+        interleaved = zip_longest(*self._turns.values())
+        runs = [work for each in interleaved for work in each if isinstance(work, Batches)]
         runs.sort(key=lambda batches: (batches.is_being_painted, batches.run.is_live))
         for position, batches in enumerate(runs):
             if not batches.is_being_painted and self._positions.get(batches.run.id) != position:
@@ -158,7 +158,7 @@ class Load:
 
     num_waiting: int  # Runs and tasks that wait or go on
     left_s: float  # Their remaining time, as estimated
-    is_lost: bool  # Its painter hung or died: the process should be restarted
+    is_lost: bool  # The only painter hung or died: the process should be restarted
 
 
 def admit(
@@ -169,9 +169,10 @@ def admit(
     runs_per_owner: int,
     bounds: Bounds,
 ) -> None:
-    """Refuse a request of `new_s` seconds that is too much beside `active`, with seconds left.
+    """Raise an error if a request of `new_s` seconds exceeds a limit.
 
-    Raise `run_long`, or if it is only now too much, `too_many_runs`, `too_many_here`, `queue_full`.
+    `active` are the other requests with their remaining seconds. `run_long` does not depend on
+    them; `too_many_runs`, `too_many_here` and `queue_full` do, so the request may succeed later.
     """
     longest_s = min(bounds.run_s or math.inf, bounds.queue_s or math.inf)
     if new_s > longest_s:

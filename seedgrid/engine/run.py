@@ -1,4 +1,4 @@
-"""Run: the jobs of one click, what has happened to them so far, and the way to stop them.
+"""Run: jobs that were submitted together, their events so far, and the way to cancel them.
 
 Any number of watchers, on any threads, may follow a run at their own pace.
 """
@@ -33,7 +33,7 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 
-_RECHECK_S: Final = 0.5  # An unlimited wait looks again so often: it may not hear Ctrl+C
+_RECHECK_S: Final = 0.5  # How often a wait without a limit wakes, so that Ctrl+C is handled
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
@@ -51,21 +51,21 @@ _STATES: Final[dict[type[Event], State]] = {  # The state after an event; other 
 class Asker:
     """Who sends a request."""
 
-    owner: str  # Owners take turns: a browser session, for example, by an id of its own
-    address: str = ""  # As the server saw it; empty for one's own machine
+    owner: str  # The id of who takes turns with others: a browser session, for example
+    address: str = ""  # The network address that the server saw; empty for one's own machine
 
 
 class LibraryProtocol(Protocol):
     """What the engine needs of a library; called from several threads. See `library.Library`."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
-        """Make sure that pictures of these recipes will find room."""
+        """Raise LibraryError if there is no room for pictures of these recipes."""
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
         """Save a few pictures, all or none; when this returns, they survive a power cut."""
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
-        """Save the same pixels at other places of the lineage, all or none."""
+        """Save copies of pictures with other lineages, all or none."""
 
     def find_painted(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
         """Return pictures of these recipes that were computed under this passport, by recipe id."""
@@ -74,8 +74,8 @@ class LibraryProtocol(Protocol):
 class Run:
     """Some jobs that were submitted together, in the order of their cells; see `Engine.submit`.
 
-    `expected` has by cell the digest of the pixels to compare with, or an empty text. Pictures are
-    painted with the asker's `context` variables: ZeroGPU reads there whose quota is used.
+    `expected` has by cell the digest of the pixels to compare with; it is empty for no comparison.
+    Pictures are painted in the caller's `context`, where ZeroGPU reads whose quota is used.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Run:
         self._on_cancel = on_cancel
         self.cancelled = False  # Whether it was asked to stop; it may not have stopped yet
         self._changed = threading.Condition()
-        self._log: list[tuple[int, Event]] = []  # by number: rising, with gaps
+        self._log: list[tuple[int, Event]] = []  # With rising numbers; replaced events are removed
         self._next_number = 0
         self._listeners: list[Callable[[], None]] = []
         self.state: State = "queued"
@@ -120,13 +120,13 @@ class Run:
 
     @property
     def round_cells(self) -> tuple[int, ...]:
-        """The cells of its first job's round: all cells, unless it repaints a whole work."""
+        """The cells of the first job's round: all cells, unless the run repaints a whole work."""
         round_id = self.lineage.round_id
         return tuple(c for c, job in enumerate(self.jobs) if job.lineage.round_id == round_id)
 
     @property
     def round_jobs(self) -> tuple[Job, ...]:
-        """The jobs of its first job's round."""
+        """The jobs of the first job's round."""
         return tuple(self.jobs[cell] for cell in self.round_cells)
 
     @property
@@ -142,7 +142,7 @@ class Run:
 
     @property
     def is_active(self) -> bool:
-        """Whether it waits or runs, and was not cancelled."""
+        """Whether the run waits or goes on, and was not cancelled."""
         return not (self.has_ended or self.cancelled)
 
     @property
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def differing(self) -> tuple[int, ...]:
-        """The finished cells whose pixels are not those that they are compared with."""
+        """The finished cells whose pixels differ from the expected ones."""
         finished = self.finished
         pairs = enumerate(self.expected)
         return tuple(c for c, sha in pairs if c in finished and finished[c].pixels_sha256 != sha)
@@ -179,14 +179,14 @@ class Run:
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
         """Wait until there is an event of one of these kinds, or the run has ended."""
 
-        def is_there() -> bool:
+        def has_come() -> bool:
             return self.has_ended or any(isinstance(event, kinds) for _, event in self._log)
 
         with self._changed:
-            self._changed.wait_for(is_there, timeout_s)
+            self._changed.wait_for(has_come, timeout_s)
 
     def cancel(self) -> None:
-        """Ask the run to stop within one step; harmless when repeated, queued or ended."""
+        """Ask the run to stop within one step; it may be waiting, cancelled or ended already."""
         self.cancelled = True
         self._on_cancel(self)
 
@@ -207,10 +207,10 @@ class Run:
     def next_events(
         self, since: int, timeout_s: float | None = 0.0
     ) -> tuple[tuple[Event, ...], int]:
-        """Return what happened since a number, 0 at first, and the number for the next call.
+        """Return the events from number `since` on, and the number for the next call; begin with 0.
 
-        It waits for the first event; there is none after `timeout_s` seconds (None: no limit), or
-        when the run has ended.
+        Wait until there is such an event. Return none after `timeout_s` seconds (None: no limit),
+        or if the run has ended without another.
         """
         with self._changed:
             self._wait(lambda: self._next_number > since or self.has_ended, timeout_s)
@@ -218,7 +218,7 @@ class Run:
             return new, self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
-        """Wait and return the pictures by cell; raise its error, `RunCancelled` or TimeoutError."""
+        """Wait for the pictures by cell; raise the run's error, `RunCancelled` or TimeoutError."""
         with self._changed:
             if not self._wait(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
@@ -228,15 +228,15 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(entry for _, entry in sorted(self.finished.items()))
 
-    def _wait(self, is_so: Callable[[], bool], timeout_s: float | None) -> bool:
-        """Wait for a condition; Python may not hear Ctrl+C or SIGTERM in a wait without a limit."""
+    def _wait(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+        """Wait for a condition, in short waits: Python may not handle Ctrl+C in an endless one."""
         while timeout_s is None:
-            if self._changed.wait_for(is_so, _RECHECK_S):
+            if self._changed.wait_for(condition, _RECHECK_S):
                 return True
-        return self._changed.wait_for(is_so, timeout_s)
+        return self._changed.wait_for(condition, timeout_s)
 
     def pictures_or_raise(self) -> tuple[Entry, ...]:
-        """Return an ended run's pictures; raise as `result` if there is none or it was stopped."""
+        """Return an ended run's pictures; raise as `result` if it has none or ended early."""
         finished = self.finished
         if not finished or len(finished) + len(self.missed) < len(self.jobs):
             return self.result()
@@ -264,7 +264,7 @@ class Run:
             listener()
 
     def conclude(self, event: Event) -> None:
-        """Announce the last event unless there is one. For the engine only."""
+        """Announce the last event, unless the run has ended already. For the engine only."""
         with self._changed:
             if self.has_ended:
                 return
@@ -287,7 +287,7 @@ class Run:
 
 
 def _is_replaced(old: Event, new: Event) -> bool:
-    """Tell whether a new event makes an old one superfluous; previews are large."""
+    """Tell whether a new event replaces an old one, whose previews take much memory."""
     match old:
         case Queued():
             return isinstance(new, Queued)

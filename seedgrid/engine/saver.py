@@ -1,6 +1,6 @@
 """Saver: the thread that saves and announces pictures, in order, while the next are painted.
 
-Here is also what needs no painting: pictures that the library has, or that live runs have painted.
+This module also finds pictures that need no painting: in the library, and painted by live runs.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.engine.run import Run
 
 _MOST_BYTES: Final = 64 * 2**20  # Of all owners' pixels: 340 pictures of 256 px, or 21 of 1024 px
-_COPIED_TOGETHER: Final = 4  # Pictures of the library that are saved again and announced at once
+_COPIED_TOGETHER: Final = 4  # How many library pictures are copied and announced in one call
 
 _Call = tuple[Future[None], Callable[[], object]]
 
 
 class LivePictures:
-    """Pictures of live runs, which save nothing; the least recently used go first. Thread-safe."""
+    """Pictures of live runs, only in memory; the least recently used are dropped. Thread-safe."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -39,7 +39,7 @@ class LivePictures:
     def put(
         self, owner: str, recipe: Recipe, passport: Passport, pixels: Pixels, decoder: str = ""
     ) -> None:
-        """Keep a picture, shape (height, width, 3), uint8; `decoder` is `Placement.decoder`."""
+        """Store a picture, shape (height, width, 3), uint8; `decoder` is `Placement.decoder`."""
         key = owner, recipe.id
         with self._lock:
             before = self._pictures.pop(key, None)
@@ -52,16 +52,16 @@ class LivePictures:
     def get(
         self, owner: str, recipe_id: str, passport_digest: str = "", decoder: str | None = None
     ) -> Pixels | None:
-        """Return an owner's picture of a recipe, shape (height, width, 3), uint8, if it is kept.
+        """Return an owner's picture of a recipe, (height, width, 3) uint8; None if there is none.
 
-        An empty `passport_digest` means any. Besides the model's own decoder, the tiny `decoder`
-        may have decoded it; None means any.
+        An empty `passport_digest` stands for any passport. The picture may have been decoded by the
+        model's own VAE or by the tiny `decoder`; None stands for any decoder.
         """
         with self._lock:
-            pixels, digest, by = self._pictures.get((owner, recipe_id), (None, "", ""))
+            pixels, digest, decoded_by = self._pictures.get((owner, recipe_id), (None, "", ""))
             if pixels is None or passport_digest not in ("", digest):
                 return None
-            if decoder is not None and by not in ("", decoder):
+            if decoder is not None and decoded_by not in ("", decoder):
                 return None
             self._pictures.move_to_end((owner, recipe_id))
             return pixels
@@ -77,7 +77,7 @@ class Reusable:
 
     @property
     def cells(self) -> set[int]:
-        """The cells of both."""
+        """The cells of all these pictures."""
         return {*self.from_library, *self.from_live}
 
 
@@ -98,7 +98,7 @@ def find_reusable(
 
 
 class Saver:
-    """One thread, which runs on while the interpreter shuts down: nothing finished is lost."""
+    """A daemon thread, which still runs at exit, when `Engine.close` waits for it to save all."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
@@ -107,7 +107,7 @@ class Saver:
         Thread(target=self._work, name="seedgrid-saver", daemon=True).start()
 
     def enqueue(self, function: Callable[[], object]) -> Future[None]:
-        """Call a function after all that was enqueued before."""
+        """Call a function on the saver's thread, after all functions that were enqueued before."""
         done: Future[None] = Future()
         with self._lock:
             if self._is_closed:
@@ -119,7 +119,7 @@ class Saver:
     def save(
         self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
     ) -> Future[None]:
-        """Save the pictures of some cells: all or none, but on a full disk each that finds room."""
+        """Save pictures of a run by cell: all or none, but on a full disk each one that fits."""
         pictures = {
             cell: Picture(
                 pixels=pixels,
@@ -132,7 +132,7 @@ class Saver:
         return self.enqueue(partial(_save, run, pictures))
 
     def save_reusable(self, run: Run, reusable: Reusable) -> tuple[Future[None], ...]:
-        """Save and announce what needs no painting; live pictures as if they were painted now."""
+        """Save and announce pictures that need no painting; those of live runs as newly painted."""
         cells = list(reusable.from_library.items())
         saved = [
             self.enqueue(partial(_save_copies, run, cells[at : at + _COPIED_TOGETHER]))
@@ -165,7 +165,7 @@ class Saver:
 
 
 def _save(run: Run, pictures: dict[int, Picture]) -> None:
-    """Save pictures by cell and announce that all are safe; those of a live run are not saved."""
+    """Save pictures by cell and announce them as finished; those of a live run are not saved."""
     try:
         if run.is_live:
             entries = tuple(map(_entry_without_file, pictures.values()))
@@ -181,7 +181,7 @@ def _save(run: Run, pictures: dict[int, Picture]) -> None:
 
 
 def _entry_without_file(picture: Picture) -> Entry:
-    """Return what a picture would be in a library; there is no file."""
+    """Return an entry as a library would; its path and its file's digest are empty."""
     return Entry(
         path=Path(),
         recipe=picture.recipe,
@@ -193,7 +193,7 @@ def _entry_without_file(picture: Picture) -> Entry:
 
 
 def _save_each(run: Run, pictures: dict[int, Picture]) -> None:
-    """Save each picture that finds room; raise the last error of the others."""
+    """Save each picture that fits on the disk; raise the last error of the others."""
     refused: LibraryError | None = None
     for cell, picture in pictures.items():
         try:
@@ -205,7 +205,7 @@ def _save_each(run: Run, pictures: dict[int, Picture]) -> None:
 
 
 def _save_copies(run: Run, found: Sequence[tuple[int, Entry]]) -> None:
-    """Announce pictures of the library; for an ordinary run copies with its lineage are added."""
+    """Announce pictures of the library; an ordinary run first adds copies in its own lineage."""
     cells, entries = zip(*found, strict=True)
     if not run.is_live:
         lineages = (run.jobs[cell].lineage for cell in cells)

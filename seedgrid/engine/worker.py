@@ -1,7 +1,7 @@
 """Worker: the thread of one painter. It takes batches and tasks from the queue, one at a time.
 
 On one machine there is one worker, and its thread alone touches torch; in a cluster there is one
-for each remote painter. An error ends a run and never the thread.
+for each remote painter. An error ends its run, not the thread.
 """
 
 import logging
@@ -28,17 +28,17 @@ from seedgrid.engine.saver import LivePictures, Reusable, Saver, find_reusable
 
 logger = logging.getLogger(__name__)
 
-_ESTIMATES: Final = 10  # A task may be silent for so many times its estimated time
+_TASK_FACTOR: Final = 10  # For a task, so many times its estimated time is added to `silence_s`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long a painter may be silent: no step, no tile, no loaded part."""
+    """How long a painter may report nothing (step, tile, loading) before it counts as hung."""
 
-    stop_s: float = 60.0  # After Stop, on top of the estimate of its batch
+    stop_s: float = 60.0  # After its run was cancelled, on top of the estimate of its batch
     silence_s: float = 1800.0  # At any time; for a task ten times its estimate is added
-    close_s: float = 2.0  # How long closing waits for it
-    check_s: float = 0.5  # Between two checks
+    close_s: float = 2.0  # How long `Engine.close` waits for a painter
+    check_s: float = 0.5  # Time between two checks of its heartbeat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +53,12 @@ class Shared:
     live_pictures: LivePictures = field(default_factory=LivePictures)
 
     def save_reusable(self, batches: Batches, reusable: Reusable) -> None:
-        """Save what needs no painting."""
+        """Save the pictures of a run that need no painting."""
         for saved in self.saver.save_reusable(batches.run, reusable):
             batches.fail_if_unsaved(saved)
 
     def queue_or_end(self, batches: Batches) -> None:
-        """Queue a run that has more batches; end one that has none, after its last saving."""
+        """Queue a run that has more batches; end one that has none, once its pictures are saved."""
         if batches.has_more and not self.queue.put(batches, is_begun=True):
             batches.drop_remaining()  # The queue is closed.
         if batches.claim_end():
@@ -69,7 +69,7 @@ class Shared:
 class Worker:
     """One painter and its thread, which alone calls `backend`, and closes it at the end.
 
-    `on_lost` is called if it was silent for too long, or its thread died.
+    `on_lost` is called if the painter was silent for too long, or an error ended the thread.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Worker:
         self._on_lost = on_lost
         self._saving: Future[None] | None = None
         self._num_heartbeats = 0
-        self._estimate_s: float | None = None  # Of the batch that is painted
+        self._estimate_s: float | None = None  # Of the batch that is being painted
         for target in (self._run, self._watch):
             threading.Thread(target=target, name=f"seedgrid-{name}", daemon=True).start()
 
@@ -107,12 +107,12 @@ class Worker:
             self._work = None
             try:
                 self._backend.close()
-            except Exception:  # Nobody waits for a backend that cannot be closed.
+            except Exception:  # The thread ends even if its backend cannot be closed.
                 logger.exception("%s could not be closed", self.name)
             self.ended.set()
 
     def _watch(self) -> None:
-        """Look for heartbeats; checks are counted, so a machine that slept has not hung."""
+        """Call `on_lost` after a long silence, counted in checks, so that sleep does not count."""
         silent_s, last = 0.0, (self._work, 0)
         while not self.ended.wait(self._shared.patience.check_s):
             now = (self._work, self._num_heartbeats)
@@ -127,7 +127,7 @@ class Worker:
     def _patience_s(self, work: Work | None) -> float:
         patience, estimate_s = self._shared.patience, self._estimate_s
         if isinstance(work, Task):
-            return patience.silence_s + _ESTIMATES * self._shared.speeds.estimate_s(work.recipes)
+            return patience.silence_s + _TASK_FACTOR * self._shared.speeds.estimate_s(work.recipes)
         if work is not None and work.run.cancelled and estimate_s is not None:
             return min(patience.silence_s, patience.stop_s + estimate_s)
         return patience.silence_s
@@ -138,7 +138,7 @@ class Worker:
         elif work.add_painter():
             try:
                 work.run.context.copy().run(self._paint_next, work)
-            except BaseException as error:  # The run's watchers wait for its end.
+            except BaseException as error:  # The run must end: callers wait for that.
                 logger.exception("a run failed unexpectedly")
                 work.fail(error)
             finally:
@@ -171,12 +171,12 @@ class Worker:
         if not cells:
             return
         pictures = _pictures_of(run, cells, self._paint_batch(run, cells))
-        if run.is_live:  # From now on an ordinary run of these recipes need not paint them.
+        if run.is_live:  # An ordinary run of these recipes can reuse the pictures.
             for cell, pixels in pictures:
                 recipe, decoder = run.jobs[cell].recipe, run.placement.decoder
                 shared.live_pictures.put(run.owner, recipe, passport, pixels, decoder)
         if self._saving is not None:
-            wait([self._saving])  # Memory holds two batches at most.
+            wait([self._saving])  # So that memory holds the pictures of at most two batches.
         self._saving = shared.saver.save(run, pictures, passport)
         batches.fail_if_unsaved(self._saving)
 
@@ -222,7 +222,7 @@ def _raise_if_cancelled(run: Run) -> None:
 
 
 def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
-    """Return the pictures that came out, by cell; announce errors at once."""
+    """Return the painted pictures with their cells; announce the errors of the others."""
     pictures = []
     for cell, outcome in zip(cells, outcomes, strict=True):
         checked = _checked(outcome, run.jobs[cell].recipe)
@@ -257,7 +257,7 @@ class _BatchWatch:
 
     @property
     def step_s(self) -> float | None:
-        """How long a step took; None before two of them are done."""
+        """The mean seconds of a step; None before two steps are done."""
         if self._first_seen is None or self._last.number <= self._first_seen[0]:
             return None
         number, seen_s = self._first_seen
@@ -265,7 +265,7 @@ class _BatchWatch:
 
     @property
     def after_steps_s(self) -> float | None:
-        """How long ago the last step was done; None before any."""
+        """The seconds since the last step was done; None before the first."""
         return time.monotonic() - self._last_seen_s if self._last.number else None
 
     @property
@@ -273,39 +273,39 @@ class _BatchWatch:
         return self._run.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
-        self._check_open()
+        self._beat_or_raise()
         if self._run.placement.previews:
             self._run.announce(Noise(cells=self._cells, previews=previews()))
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        self._check_open()
+        self._beat_or_raise()
         shown = previews() if self._run.placement.previews else ()
         self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
         self._last_seen_s = time.monotonic()
         self._first_seen = self._first_seen or (number, self._last_seen_s)
         if step_s := self.step_s:
-            left_s = step_s * (total - number + total * self._num_batches_behind())
+            left_s = step_s * (total - number + total * self._num_later_batches())
             self._last = replace(self._last, left_s=left_s)
         self._run.announce(self._last)
 
-    def _num_batches_behind(self) -> int:
+    def _num_later_batches(self) -> int:
         jobs, finished = self._run.jobs, self._run.finished
-        behind = [cell for cell in range(self._cells[-1] + 1, len(jobs)) if cell not in finished]
-        return math.ceil(len(behind) / jobs[self._cells[-1]].recipe.lock_width)
+        later = [cell for cell in range(self._cells[-1] + 1, len(jobs)) if cell not in finished]
+        return math.ceil(len(later) / jobs[self._cells[-1]].recipe.lock_width)
 
     def tile(self, number: int, total: int) -> None:
         """Announce the last step again, with the tile that is decoded now."""
-        self._check_open()
+        self._beat_or_raise()
         if self._last.number:
             self._run.announce(replace(self._last, tile=number, num_tiles=total))
 
     def freed(self) -> None:
         """Announce that the batch starts again, after memory was freed."""
-        self._check_open()
+        self._beat_or_raise()
         self._first_seen = None
         self._run.announce(Eased(notice=Notice("memory_freed")))
 
-    def _check_open(self) -> None:
+    def _beat_or_raise(self) -> None:
         self._beat()
-        if self._run.has_ended:  # The engine was closed meanwhile.
+        if self._run.has_ended:  # The engine was closed while the batch was painted.
             raise RunCancelled("run_cancelled")

@@ -1,1 +1,1 @@
-"""The page: the only room, beside app.py, that knows gradio."""
+"""The web page and its server: the only package that imports gradio."""

@@ -1,10 +1,10 @@
-"""The public functions of the page's server: gradio_client, HTTP, and at home MCP.
+"""The server's public endpoints, for gradio_client, HTTP and, except on public pages, MCP.
 
     pictures, records = client.predict("a red fox", "0-3", api_name="/grid")
 
 /grid and /refine paint and return the PNG files, byte for byte, and a record of each
 (`picture_record`); iterating over a job yields them as they finish, `job.cancel()` stops the run
-within a step. /recipe reads a picture, /verify paints it again and compares. The rest is private.
+within a step. /recipe reads a picture, /verify paints it again and compares.
 """
 
 import hashlib
@@ -44,15 +44,15 @@ _FIRST: Final = ("prompt", "seeds", "negative", "steps", "guidance", "size", "sc
 GRID_FIELDS: Final = (  # Every setting of a recipe; LoRAs are named in the prompt
     *map(field, _FIRST),
     *(
-        row
-        for row in FIELDS
-        if row.scope == "recipe" and row.name not in _FIRST and (row.help or row.widget)
+        each
+        for each in FIELDS
+        if each.scope == "recipe" and each.name not in _FIRST and (each.help or each.widget)
     ),
 )
 
 
 def _painting(start: Callable[..., Run]) -> Callable[..., AsyncGenerator[Answer, None]]:
-    """Make a method that starts a run yield its pictures; the run ends when the client leaves."""
+    """Make a method that starts a run yield its pictures; a client that leaves cancels the run."""
 
     @wraps(start)
     async def answer(api: "Api", *values: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
@@ -95,7 +95,7 @@ class Api:
         self._copies = copies.resolve()
 
     @_painting
-    def grid(self, *values: Any) -> Run:  # noqa: ANN401 (as the table says)
+    def grid(self, *values: Any) -> Run:  # noqa: ANN401 (values of any field)
         """Paint one prompt on several seeds: values of `GRID_FIELDS`, and Gradio's request."""
         *settings, request = values
         arguments = dict(zip(PARAMETERS["grid"], settings, strict=True))
@@ -201,7 +201,7 @@ class Api:
         return RunOptions(owner=owner, address=address, library=library)
 
     def _uploaded(self, picture: object) -> Path:
-        """Return an upload's path and keep it for another hour; raise where it is none."""
+        """Return an upload's path, and touch it to keep it for an hour; raise if there is none."""
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
         if not (isinstance(path, str) and lies_in(self._copies, path) and Path(path).is_file()):
@@ -225,11 +225,11 @@ def default_of(row: Field) -> str | bool | None:
 def _grid_parameters() -> Iterator[inspect.Parameter]:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     yield inspect.Parameter("self", kind)
-    for row in GRID_FIELDS:
-        is_plain = row.name == "prompt" or row.value_type is bool
-        annotation: Any = row.value_type if is_plain else row.value_type | None
-        default = inspect.Parameter.empty if row.name == "prompt" else default_of(row)
-        yield inspect.Parameter(row.name, kind, annotation=annotation, default=default)
+    for each in GRID_FIELDS:
+        is_plain = each.name == "prompt" or each.value_type is bool
+        annotation: Any = each.value_type if is_plain else each.value_type | None
+        default = inspect.Parameter.empty if each.name == "prompt" else default_of(each)
+        yield inspect.Parameter(each.name, kind, annotation=annotation, default=default)
     yield inspect.Parameter("request", kind, annotation=gr.Request, default=None)
 
 
@@ -256,11 +256,12 @@ def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
 
 
 def read_grid(arguments: Mapping[str, Any]) -> Request:
-    """Read the arguments of `/grid`; raise `call_wrong` for a wrong type, or as the field does."""
-    for row in GRID_FIELDS:
-        number = (int,) if row.value_type is float else ()
-        kinds = (bool,) if row.value_type is bool else (row.value_type, *number, str, type(None))
-        _check_kind(row.name, arguments[row.name], *(kinds[:1] if row.name == "prompt" else kinds))
+    """Read the arguments of `/grid`; raise `call_wrong` for a wrong type, or a field's error."""
+    for each in GRID_FIELDS:
+        name, kind = each.name, each.value_type
+        whole = (int,) if kind is float else ()
+        kinds = (bool,) if kind is bool else (kind, *whole, str, type(None))
+        _check_kind(name, arguments[name], *(kinds[:1] if name == "prompt" else kinds))
     return Request(**({"prompt": ""} | read_fields(GRID_FIELDS, arguments)))
 
 
@@ -272,7 +273,7 @@ def _check_kind(name: str, value: object, *kinds: type) -> None:
 
 @contextmanager
 def _errors_of_gradio() -> Iterator[None]:
-    """Raise our errors as Gradio's, which it sends to programs."""
+    """Raise SeedGrid's errors as `gr.Error`, whose text Gradio sends to programs."""
     try:
         yield
     except SeedGridError as error:

@@ -25,7 +25,7 @@ from seedgrid.core.variables import (
     trusted_proxies,
 )
 
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # Gradio reads it at its import
 # Uvicorn's default trusts the forwarded addresses of every process on this machine.
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
@@ -37,8 +37,8 @@ def _unknown_file(of: object) -> str:
 
 
 with large_import(), ExitStack() as stack:
-    # No option turns Gradio's stub files off: it compares or writes a `.pyi` file for each
-    # component class whose source file is known, half of the time of its import.
+    # Gradio compares or writes a `.pyi` file for each component class whose source file
+    # `inspect` finds. That takes half of the time of its import, and no option turns it off.
     stack.callback(setattr, inspect, "getfile", inspect.getfile)
     inspect.getfile = _unknown_file  # type: ignore[assignment] # by the parameter's name
     import gradio as gr
@@ -66,9 +66,9 @@ PORT: Final = 7860
 _MAX_THREADS: Final = 400  # Maximum number of API calls in Gradio's queue, waiting ones included
 _NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
-_MCP_UNTIL: Final = 2  # The first major version of `mcp` that Gradio was not made for
+_MCP_UNTIL: Final = 2  # The first major version of `mcp` that Gradio does not support
 _EXIT_LOST: Final = 70  # The exit code when the engine is lost: EX_SOFTWARE of sysexits.h
-_TELL_S: Final = 3.0  # How long pages and `/healthz` say that the engine is lost before it ends
+_TELL_S: Final = 3.0  # How long pages and `/healthz` report the lost engine before the process ends
 _FILE_WORK_TOGETHER: Final = 64  # Maximum number of file tasks of all visitors together
 
 
@@ -104,7 +104,7 @@ def main(
         free = find_port(host, port)
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
-        name = f"[{host}]" if ":" in host else host  # as it stands in an address
+        name = f"[{host}]" if ":" in host else host  # As in a URL
         address = serve(server, server_name=name, server_port=free)
         say(f"SeedGrid is at {address}")
         warm(studio)
@@ -125,15 +125,15 @@ def serve(server: gr.Server, **options: Any) -> str:  # noqa: ANN401 (as `Server
         max_threads=_MAX_THREADS,
         max_file_size=f"{MAX_FILE_MB}mb",
         state_session_capacity=_NUM_SESSIONS,
-        mcp_server=_has_agents(),
+        mcp_server=_offers_mcp(),
         _frontend=False,
         **options,
     )
     return str(address)
 
 
-def _has_agents() -> bool:
-    """Whether agents may use the page: at home, with a version of `mcp` that Gradio supports."""
+def _offers_mcp() -> bool:
+    """Tell whether to serve MCP: never on a public page, or with an unsupported `mcp`."""
     try:
         return not is_public() and int(version("mcp").partition(".")[0]) < _MCP_UNTIL
     except PackageNotFoundError:
@@ -141,10 +141,10 @@ def _has_agents() -> bool:
 
 
 def wait_until_stopped(server: gr.Server, studio: Studio) -> None:
-    """Wait for Ctrl+C or SIGTERM, then stop what runs and keep what is finished."""
+    """Wait for Ctrl+C or SIGTERM, then stop all runs and save finished pictures."""
     stopped = threading.Event()
     with first_stops(stopped.set):
-        while not stopped.wait(_POLL_S):  # A wait without a timeout hears no Ctrl+C on Windows.
+        while not stopped.wait(_POLL_S):  # Windows handles no Ctrl+C in a wait without a timeout.
             pass
         say("Stopping; what is finished is kept. Again ends at once.")
         studio.close()
@@ -155,22 +155,22 @@ def find_port(host: str, port: int) -> int:
     """Return the port, or the next one that is free; 0 asks the system for one."""
     for candidate in range(port, port + 100) if port else (0,):
         try:
-            return _bound(host, candidate)
+            return _check_port(host, candidate)
         except (OSError, OverflowError) as error:
             reason = error
     raise InputError("address_refused", field="port", value=f"{host}:{port}", reason=reason)
 
 
-def _bound(host: str, port: int) -> int:
-    """Return a port free at `host`, and at 127.0.0.1, where Gradio looks for one in any case."""
+def _check_port(host: str, port: int) -> int:
+    """Return a port that is free at `host` and at 127.0.0.1, where Gradio always looks for one."""
     family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.create_server(address, family=family) as probe:
         bound = int(probe.getsockname()[1])
-    return bound if family == socket.AF_INET else _bound(HOST, bound)
+    return bound if family == socket.AF_INET else _check_port(HOST, bound)
 
 
 def build_space() -> tuple[gr.Server, PageServices]:
-    """Put together the page of a Space."""
+    """Return the server of a Space's page, and its services."""
     uploads = _uploads_folder()
     services = _public_services(None, _painter(InstalledBackend(default_model())))
     return make_server(services, uploads), services
@@ -195,7 +195,7 @@ def languages() -> tuple[str, ...]:
 
 
 def give_up() -> None:
-    """End the process whose engine is lost; a supervisor sees the exit code and starts it anew."""
+    """End the process, whose engine is lost; a supervisor sees the exit code and restarts it."""
     say(f"error: {RunError('engine_lost')}")
     time.sleep(_TELL_S)
     os._exit(_EXIT_LOST)  # A thread that hangs cannot prevent this.
@@ -208,7 +208,7 @@ def say(line: str) -> None:
 
 
 def _public_services(model: str | None, painter: Backend | ManyPainters) -> PageServices:
-    """Put together a page for strangers: a library for each, deleted when they stay away."""
+    """Return a public page's services; a visitor's own library is deleted after a long absence."""
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     studio = _make_studio(model, folder / "api", painter)
@@ -229,7 +229,7 @@ def _public_services(model: str | None, painter: Backend | ManyPainters) -> Page
 
 
 def _painter(installed: Backend, cluster: str | None = None) -> Backend | ManyPainters:
-    """Return the backend that paints: a cluster's, ZeroGPU's on such a Space, or this process's."""
+    """Return the backend that paints: a cluster's, ZeroGPU's on its Spaces, or this process's."""
     if cluster:
         from seedgrid.diffusion.away import ray_node
 

@@ -1,1 +1,1 @@
-"""What happens on each click, key and load: values in, values out."""
+"""The page's actions on clicks, keys and loads: each returns what changes on the page."""

@@ -1,7 +1,7 @@
-"""The library on the page: browse, search, open, take in, mark, throw away.
+"""The actions of the library page: list, search, open, import, mark, and move into the trash.
 
-Works and pictures come in pages, newest first. A tile is a picture and all equal to it, or a work
-and all works alike; an action on a tile applies to all of these.
+Works and pictures are listed in pages. A tile stands for a picture and all pictures equal to it, or
+for a work and all works equal to it; an action on a tile applies to all of them.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 PAGE_SIZE: Final = 60
 MAX_TAGS_SHOWN: Final = 200
-# What another tool's picture fills in at once; its other settings are offered
+# Fields that another tool's picture fills in at once; the page offers its other settings
 _FILLED: Final = ("prompt", "negative_prompt", "seeds", "noise_mix", "weights")
 
 Words = Annotated[str, StringConstraints(max_length=200)]
@@ -84,7 +84,7 @@ Tags = Annotated[
 
 
 class Selection(Value):
-    """Works and pictures by their ids; `equals` stand for all with their recipe and pixels."""
+    """Works and pictures by their ids; each of `equals` stands for all pictures equal to it."""
 
     works: WorkIds = ()
     pictures: PictureIds = ()
@@ -92,13 +92,13 @@ class Selection(Value):
 
 
 class Throw(Selection):
-    """What goes into the trash or comes out of it."""
+    """What to move into the trash, or out of it."""
 
     trashed: bool
 
 
 class Mark(Selection):
-    """Marks for pictures, and tags to put on them or take off; None leaves the mark as it is."""
+    """Marks to set on pictures, and tags to add or remove; None leaves a mark as it is."""
 
     favourite: bool | None = None
     add: Tags = ()
@@ -130,12 +130,12 @@ class LibraryActions:
         return PageUpdate(library=answer if is_more else answer | {"tags": _tags_of(library)})
 
     def on_open(self, picture_id: Id, state: State) -> PageUpdate:
-        """Show a picture of the library at its place in its work."""
+        """Show the round of a library picture, with the picture picked."""
         snapshot = self._snapshots.of(state)
         return snapshot.moved_to(snapshot.library.get(picture_id or "")).show()
 
     def on_example(self, example: Annotated[int, Body(embed=True)], state: State) -> PageUpdate:
-        """Go to a picture of the opening page, after taking all of them into the library."""
+        """Show the round of an opening picture, after importing all of them into the library."""
         snapshot = self._snapshots.of(state)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
@@ -162,7 +162,7 @@ class LibraryActions:
         return PageUpdate()
 
     def on_trash(self, asked: Annotated[Throw, Body(embed=True)], state: State) -> PageUpdate:
-        """Put into the trash, or take out; return the ids of what went in, for undo."""
+        """Move pictures into the trash or out; return the ids of those moved in, for undo."""
         library = self._snapshots.of(state).library
         ids = [e.id for e in _selected_entries(library, asked) if e.trashed != asked.trashed]
         (library.trash if asked.trashed else library.restore)(*ids)
@@ -181,7 +181,7 @@ class LibraryActions:
     def on_drop(
         self, files: Sequence[str], state: PageState, most: int | None = None
     ) -> PageUpdate:
-        """Import dropped files: SeedGrid's are kept and opened, others fill in the fields."""
+        """Import dropped files: SeedGrid's are stored and shown, other tools' fill in fields."""
         snapshot, paths = self._snapshots.of(state), [Path(file) for file in files]
         try:
             taken = [
@@ -194,12 +194,12 @@ class LibraryActions:
                 start = self._studio.take_start(paths[-1], snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
-            return self._taken(taken, snapshot)
+            return self._show_imported(taken, snapshot)
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
 
-    def _taken(self, taken: Sequence[Taken], snapshot: Snapshot) -> PageUpdate:
-        """Show imported files: a poster's work, else our pictures, else another tool's settings."""
+    def _show_imported(self, taken: Sequence[Taken], snapshot: Snapshot) -> PageUpdate:
+        """Show imported files: a poster's work, SeedGrid's pictures, or another tool's settings."""
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         works = [each.work for each in taken if each.work]
@@ -210,7 +210,7 @@ class LibraryActions:
             status = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
             return replace(update, status=status)
         if foreign:
-            return self._filled(foreign[-1])
+            return self._fill_in(foreign[-1])
         errors = [each.error for each in taken if each.error is not None]
         raise errors[0] if errors else InputError("import_nothing", field="drop")
 
@@ -224,7 +224,7 @@ class LibraryActions:
             return snapshot.after(run).show()
         return snapshot.moved_to(library.get(work[-1].lineage.picture_id)).show()
 
-    def _filled(self, imported: Imported) -> PageUpdate:
+    def _fill_in(self, imported: Imported) -> PageUpdate:
         """Fill in prompt and seeds of another tool's picture, and offer its other settings."""
         fitting = fit(imported, self._studio.card())
         request = fitting.request
@@ -244,14 +244,14 @@ def _lacks_recipe(taken: Taken) -> bool:
 
 
 def _found_by_pixels(taken: Taken, library: Library) -> Taken:
-    """Look up, by its pixels, a picture that lost its texts."""
+    """Look up a picture whose file has no recipe in the library, by its pixels."""
     if not _lacks_recipe(taken):
         return taken
     try:
         if max(png.read_size(Path(taken.name))) > MAX_SIZE_PX:
             return taken
         pixels = png.read_pixels(Path(taken.name))
-    except SeedGridError:  # In a bundle, or no PNG.
+    except SeedGridError:  # The file is in a bundle, or no PNG.
         return taken
     entry = library.with_pixels(pixels_sha256(pixels))
     return taken if entry is None else replace(taken, entry=entry, error=None)
@@ -264,7 +264,7 @@ def _tags_of(library: Library) -> list[stage.Json]:
 
 
 def _selected_entries(library: Library, selection: Selection) -> Sequence[Entry]:
-    """Return the selected pictures, and all that they and the works stand for, each once."""
+    """Return the pictures that a selection stands for, each once."""
     works = {alike: None for work in selection.works for alike in library.alike(work)}
     entries = {entry.id: entry for work in works for entry in library.work(work)}
     entries |= {entry.id: entry for one in selection.equals for entry in library.equals(one)}

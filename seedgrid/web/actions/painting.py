@@ -1,6 +1,6 @@
 """The actions of clicks, keys, loads and typing: each returns what changes on the page.
 
-They start a run or change the place in the tree; streams.py follows the run. A live run paints the
+They start a run or choose the round on the stage; streams.py follows the run. A live run paints the
 prompt while the person types: it saves nothing, and ends within a step when its stream is closed.
 """
 
@@ -49,7 +49,7 @@ Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each 
 NUM_LIVE: Final = 4  # How many pictures Live paints at most
 _AT_ONCE_S: Final = 0.1  # How long a click waits, in case the library has all pictures
 _NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
-# Errors after which Live tries again; `run_cancelled`: another page of the visitor began
+# Errors after which the page tries again; `run_cancelled`: the visitor's other page began a run
 _PAUSING: Final = ("too_many_runs", "too_many_here", "queue_full", "run_cancelled")
 
 
@@ -66,7 +66,7 @@ class PaintingActions(Streams):
         offer: Annotated[bool, Body()] = False,
         who: Asks = NOBODY,
     ) -> PageUpdate:
-        """Open the page at its address, or where this browser left it.
+        """Show the page that its address names, or the page as this browser left it.
 
         `place` is a round or a picture, `link` the query of a link; `start` asks for the page
         before the first grid, `offer` for the options of the settings.
@@ -132,18 +132,18 @@ class PaintingActions(Streams):
         )
 
     def on_variations(self, weight: float, around: RoundPayload, state: State) -> PageUpdate:
-        """Start a round around the picked picture's noise, with the same prompt."""
+        """Start a round with noise near the picked picture's, and the same prompt."""
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(around, state, start)
 
     def on_final(self, scale: int, around: RoundPayload, state: State) -> PageUpdate:
-        """Start the large finals of the picked picture; a network is named; a path is refused."""
+        """Start the large finals of the picked picture; a network is given by name, not by path."""
         network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, state, start)
 
     def on_again(self, state: State) -> PageUpdate:
-        """Paint the round on the stage again, and compare."""
+        """Paint the round on the stage again, and compare the pixels."""
         snapshot = self._snapshots.of(state)
         if snapshot.round is None:
             return PageUpdate()
@@ -154,7 +154,7 @@ class PaintingActions(Streams):
     def on_queue(
         self, state: State, stopped: Annotated[str, Body(embed=True, max_length=64)] = ""
     ) -> PageUpdate:
-        """Return the visitor's other runs, after stopping one of them, if it is named."""
+        """Return the visitor's other runs, after stopping the one that `stopped` names, if any."""
         snapshot = self._snapshots.of(state)
         for run in self._studio.engine.active_runs(snapshot.state.visitor):
             if run.id == stopped:
@@ -168,13 +168,13 @@ class PaintingActions(Streams):
         return PageUpdate(picked=snapshot.card(picked))
 
     def on_go(self, round_id: Id, state: State) -> PageUpdate:
-        """Go to a round."""
+        """Show a round on the stage."""
         snapshot = self._snapshots.of(state)
         at_round = _find_place(snapshot, round_id) if round_id else None
         return at_round.show() if at_round else PageUpdate()
 
     def on_back(self, state: State) -> PageUpdate:
-        """Go to the parent's round, with the parent picked."""
+        """Show the round of the parent, with the parent picked."""
         snapshot = self._snapshots.of(state)
         parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
@@ -212,7 +212,6 @@ class PaintingActions(Streams):
     def _start_from_pick(
         self, around: RoundPayload, state: PageState, start: Callable[..., Run]
     ) -> PageUpdate:
-        """Start a round from the picked picture."""
         snapshot = self._snapshots.of(state)
         run = start(snapshot.picked(), **self._options(snapshot, around))
         return self._show_run(snapshot, run)
@@ -229,7 +228,7 @@ class PaintingActions(Streams):
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
-        """Show the round that has just begun; cells that the library has are finished at once."""
+        """Show a run's round; wait a moment for pictures that the library has."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
@@ -240,6 +239,7 @@ class PaintingActions(Streams):
     async def _paint_live(
         self, number: int, state: PageState, start: Callable[[Snapshot], Run]
     ) -> AsyncGenerator[PageUpdate, None]:
+        """Yield a live run's pictures and its end; or at once that Live pauses for others."""
         state = state.move()
         answer: stage.Json = {"number": number, "key": "live_paused_queue", "data": {}}
         if self._studio.is_busy_for_others(state.visitor):
@@ -275,7 +275,7 @@ def _open_link(empty: Snapshot, link: str) -> PageUpdate:
 
 
 def _find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
-    """Return the page at a round, perhaps unfinished, or at a picture; None if there is none."""
+    """Return the page at a picture or a round, by its id; None if there is neither."""
     entry = snapshot.find(place)
     if entry is not None:
         return snapshot.moved_to(entry)

@@ -1,6 +1,6 @@
 """Actions that stream their progress: of a run, of loading a model, of verify.
 
-Waiting for events holds no thread. A run goes on when its listener leaves; verify stops.
+Waiting for events holds no thread. If the browser disconnects, a run goes on but verify stops.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from seedgrid.web.state.page_state import Id, PageState, PageUpdate, State
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
 _POLL_S: Final = 0.2  # Between two looks at whether a model is loaded
-_IDLE_S: Final = 5.0  # Without events, after which an empty update is sent
+_IDLE_S: Final = 5.0  # After so long without events an empty update is sent
 _PREVIEW_S: Final = 0.1  # The least time between previews: drawing them takes processor time
 
 
@@ -37,7 +37,7 @@ class Streams:
         self._studio = studio
         self._snapshots = snapshots
         self._file_work = file_work
-        self._verifying: set[tuple[str, StepWatch]] = set()  # What runs, with its visitor
+        self._verifying: set[tuple[str, StepWatch]] = set()  # Visitors and their verifications
 
     async def follow(self, state: State) -> AsyncGenerator[PageUpdate, None]:
         """Yield the progress of this browser's run until it ends, or of loading a model."""
@@ -102,7 +102,7 @@ class Streams:
                     progress = {"working": True, "number": number, "total": total}
                     yield PageUpdate(verdict=base | progress)
             (verdict,) = future.result()
-            shown = await self._file_work.run(lambda: _shown(claim, verdict))
+            shown = await self._file_work.run(lambda: _verdict_json(claim, verdict))
             if verdict.confirms and not entry.checked:
                 library = self._snapshots.of(state).library
                 await to_thread.run_sync(library.mark_verified, entry.id)
@@ -113,7 +113,7 @@ class Streams:
             self._verifying.discard((state.visitor, watch))
 
     def on_stop(self, state: State) -> PageUpdate:
-        """Stop this browser's run and the visitor's verifications; their listeners see the end."""
+        """Stop this browser's run and the visitor's verifications, which ends their streams."""
         run = self._studio.engine.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
@@ -135,7 +135,7 @@ class _Listener:
     rail: stage.Json | None = None
 
     def update_after(self, events: Sequence[Event]) -> PageUpdate:
-        """Return the update after events; without the library's part where the library fails."""
+        """Return the update after events; if the library fails, its error and no rail."""
         for event in events:
             stage.note_step(self.steps, event)
         epoch = self.state.epoch
@@ -155,7 +155,7 @@ class _Listener:
 
 
 def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
-    """Whether the rail changes; the last pictures come with the end of the run."""
+    """Tell whether events change the rail; the last picture is shown with the run's end."""
     if any(isinstance(event, Terminal) for event in events):
         return True
     has_finished = any(isinstance(event, Finished) for event in events)
@@ -171,7 +171,7 @@ def _claim(library: Library, picture_id: str) -> tuple[Entry, Claim]:
     return entry, claim
 
 
-def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
+def _verdict_json(claim: Claim, verdict: Verdict) -> stage.Json:
     difference, figures = None, figures_of(verdict.comparison)
     if figures["max_abs_diff"] and claim.pixels is not None and verdict.pixels is not None:
         difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))

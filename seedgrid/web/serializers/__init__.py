@@ -1,1 +1,1 @@
-"""What the page's scripts get as JSON, and its fields."""
+"""The JSON that the page's scripts get, and the fields of the page's form."""

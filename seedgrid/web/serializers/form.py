@@ -1,4 +1,4 @@
-"""The fields of the page: their options, read into a request, and filled in from one."""
+"""The fields of the page: their options, how a request is read from them, how it fills them in."""
 
 import sys
 from base64 import b64decode
@@ -23,33 +23,33 @@ from seedgrid.storage.starts import read_picture
 from seedgrid.studio import Studio
 from seedgrid.web.server.page import say
 
-_ADVISED: Final = ("number", "choice")  # Widgets of settings for which a model has defaults
+_WITH_DEFAULTS: Final = ("number", "choice")  # Widgets of settings for which a model has defaults
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)  # The number of the page's fields for variations
 
 
-def _values_of(fields: Sequence[Field]) -> Any:  # noqa: ANN401 (a class with each as an attribute)
-    """Make a dataclass with an attribute for each field: a bool for a switch, else a text."""
+def _dataclass_of(fields: Sequence[Field]) -> Any:  # noqa: ANN401 (a class made at run time)
+    """Make a dataclass with an attribute for each field: a bool for a switch, otherwise a text."""
     values = [(f.name, bool, False) if f.value_type is bool else (f.name, str, "") for f in fields]
     return make_dataclass("_Values", values, frozen=True, kw_only=True)
 
 
-_OF_RECIPE: Final = tuple(setting for setting in ON_PAGE if setting.scope == "recipe")
-_PLACED: Final = tuple(setting for setting in ON_PAGE if setting.scope == "placement")
+_RECIPE_FIELDS: Final = tuple(setting for setting in ON_PAGE if setting.scope == "recipe")
+_PLACEMENT_FIELDS: Final = tuple(setting for setting in ON_PAGE if setting.scope == "placement")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormPayload(_values_of(ON_PAGE)):  # type: ignore[misc] # made at run time
+class FormPayload(_dataclass_of(ON_PAGE)):  # type: ignore[misc] # made at run time
     """The values of the page's fields (`core.fields.ON_PAGE`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundPayload(_values_of(_PLACED)):  # type: ignore[misc] # made at run time
+class RoundPayload(_dataclass_of(_PLACEMENT_FIELDS)):  # type: ignore[misc] # made at run time
     """The settings of a round that starts from the picked picture, and of its placement."""
 
     # The variations to append to its prompt
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
-    upscaler: str = ""  # The name of the network for a large final; empty for the model itself
-    hold: float = 0.0  # The share of the steps that are the picture's own, in a refinement
+    upscaler: str = ""  # The name of the network that enlarges a final; empty for the model itself
+    hold: float = 0.0  # The share of first steps that a refinement takes from the picture
     only: str = ""  # A mask of what may change, white on black: a PNG in base64; empty for all
     feather: int | None = None  # Over how many pixels inside the mask's edge new and old are mixed
     # Other pictures to refine in the same round, a row of variations each
@@ -57,14 +57,14 @@ class RoundPayload(_values_of(_PLACED)):  # type: ignore[misc] # made at run tim
 
 
 def read_request(payload: FormPayload) -> Request:
-    """Read the fields of the recipe."""
-    return Request(**read_fields(_OF_RECIPE, vars(payload)))
+    """Read the recipe's fields; raise InputError at the first that is not valid."""
+    return Request(**read_fields(_RECIPE_FIELDS, vars(payload)))
 
 
 def read_valid(payload: FormPayload) -> Request:
-    """Read the fields of the recipe that are valid; the others stay unset."""
+    """Read those of the recipe's fields that are valid; the others stay unset."""
     settings: dict[str, Any] = {"prompt": ""}
-    for setting in _OF_RECIPE:
+    for setting in _RECIPE_FIELDS:
         with suppress(InputError):
             settings |= read_fields((setting,), vars(payload))
     return Request(**settings)
@@ -72,7 +72,7 @@ def read_valid(payload: FormPayload) -> Request:
 
 def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
     """Return the attributes of the placement that the fields set."""
-    return read_fields(_PLACED, vars(payload))
+    return read_fields(_PLACEMENT_FIELDS, vars(payload))
 
 
 def read_region(payload: RoundPayload) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
 def read_prompts(
     payload: FormPayload, request: Request, opened: Callable[[Sequence[str]], Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return the prompts to paint, each once; `opened` replaces the word lists that they name."""
+    """Return the prompts to paint, each once; `opened` writes out the word lists that they name."""
     more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
     lines = opened([payload.prompt, *more])
     prompts = tuple(dict.fromkeys(each for line in lines for each in alternatives(line)))
@@ -100,7 +100,7 @@ def read_prompts(
 def fields_of(
     first: Sequence[Recipe], changes: Sequence[str], defaults: Request | None
 ) -> dict[str, str | bool | list[str]]:
-    """Return the values of the fields, by name, with which the work of these recipes was begun."""
+    """Return the fields' values by name for a work: `first` are the recipes of its first round."""
     prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), defaults)
@@ -110,16 +110,16 @@ def fields_of(
 
 def write_fields(request: Request, defaults: Request | None = None) -> dict[str, str | bool]:
     """Return the page's fields for a request; those equal to the defaults stay unset."""
-    shown = {each.name: _shown(each, request, defaults) for each in ON_PAGE if each in IN_LINKS}
+    shown = {f.name: _value_to_show(f, request, defaults) for f in ON_PAGE if f in IN_LINKS}
     typed = request.typed_prompt or request.prompt
     return shown | {"prompt": write_tags(typed, request.loras)}
 
 
-def _shown(setting: Field, request: Request, defaults: Request | None) -> str | bool:
+def _value_to_show(setting: Field, request: Request, defaults: Request | None) -> str | bool:
     if setting.value_type is bool:
         return bool(setting.value_in(request))
     text = setting.text(request)
-    has_default = defaults is not None and setting.widget in _ADVISED
+    has_default = defaults is not None and setting.widget in _WITH_DEFAULTS
     if (
         not has_default
         or text != setting.text(defaults)

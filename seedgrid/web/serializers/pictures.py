@@ -1,7 +1,7 @@
 """Pictures as JSON for the page: a cell, a thumbnail, a card, a library item, the lineage rail.
 
-Each says whether the file is lost, so that the page never asks for it, and whether it is in the
-trash. Changes of the noise are share and seed: the page puts them into words.
+Each finished picture says whether its file is lost, so that the page never asks for it, and whether
+it is in the trash. Noise changes are sent as shares and seeds; the page puts them into words.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 Made = Entry | Job  # A picture, or the job of one: both have a recipe and a lineage
 
 _SUBTLE_UP_TO: Final = 0.2  # Weights up to this are called subtle
-_LONGEST: Final = 60
+_LONGEST: Final = 60  # Characters of a caption or of a round's name
 
 
 def cell(made: Made, state: str) -> Json:
@@ -56,7 +56,7 @@ def card(
 ) -> Json:
     """The picked picture: its seed, its words compared with its parent's, its settings.
 
-    `model` is the card of its model, if installed; `models` are others that can paint its seed.
+    `model` is the card of its model, if installed; `models` are others with equally shaped noise.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -92,7 +92,7 @@ def card(
 
 
 def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
-    """A picture in the library, or a work by its newest picture; `times` are equal."""
+    """A picture in the library, or a work by its newest picture; `times` counts the equal ones."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
@@ -107,7 +107,7 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
 
 
 def caption(made: Made) -> str:
-    """A change as a caption, without the comma before it; empty for noise."""
+    """The picture's change as a caption, without a comma before; empty for a change of noise."""
     return "" if _is_noise(made) else made.lineage.change.lstrip(" ,;")[:_LONGEST]
 
 
@@ -124,7 +124,8 @@ def _is_noise(made: Made) -> bool:
 class Round:
     """The pictures of one click on Generate or Refine, in the order of their cells.
 
-    `parent_id` is the refined picture; `lane` is 0 for the first line of refinements, then 1, 2, ….
+    `parent_id` is the refined picture. `lane` is the round's column on the rail, 0 for the first: a
+    round's first refinement stays in its lane, each further one begins a new lane.
     """
 
     id: str
@@ -135,7 +136,7 @@ class Round:
 
 
 def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
-    """Sort a work's pictures into rounds, parents first; one without its parent is a first one."""
+    """Sort a work's pictures into rounds, parents first; a round without a parent is a root."""
     grouped: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda e: (e.lineage.created_at, e.lineage.cell)):
         grouped.setdefault(entry.lineage.round_id, []).append(entry)
@@ -150,12 +151,12 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
         (id_, None, None) for id_ in reversed(children.get(None, []))
     ]
     while waiting:
-        id_, parent, straight = waiting.pop()
+        id_, parent, lane = waiting.pop()
         this_round = Round(
             id=id_,
             parent_id=grouped[id_][0].lineage.parent_id if parent else None,
             parent_round_id=parent.id if parent else None,
-            lane=next(lanes) if straight is None else straight,  # from left to right
+            lane=next(lanes) if lane is None else lane,  # From left to right
             entries=tuple(grouped[id_]),
         )
         rounds.append(this_round)
@@ -188,17 +189,17 @@ def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
 def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
     """The lineage rail: each round's pictures; those with refinements are ringed (`picked`).
 
-    Equal names are counted: "Subtle 2".
+    `forming` is a run whose round is not finished. Equal names are counted: "Subtle 2".
     """
     made: dict[str, Sequence[Made]] = {each.id: each.entries for each in rounds}
     if forming is not None:
         if forming.lineage.round_id not in made:
             rounds = (*rounds, _forming_round(forming, rounds))
-        # All jobs, so that its name does not change as pictures are finished.
+        # All jobs, so that the round's name does not change while pictures are finished.
         made[forming.lineage.round_id] = forming.round_jobs
     parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
-    tried: dict[str, set[str]] = {}  # by the parent's round
-    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # by that and the parent
+    tried: dict[str, set[str]] = {}  # Earlier siblings' changes, by the parent's round
+    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # As sets, by the parent too
     counted: Counter[str] = Counter()
     shown: list[Json] = []
     for each in rounds:
@@ -232,7 +233,7 @@ def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
 def _round_name(
     made: Sequence[Made], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round by what sets it apart: `before` and `tried` are changes of its siblings."""
+    """Name a round; `before` has its siblings' sets of changes, `tried` their single changes."""
     recipe, change = made[0].recipe, made[0].lineage.change
     changes = [each.lineage.change for each in made if each.lineage.change]
     if not changes or frozenset(changes) in before:

@@ -1,4 +1,4 @@
-"""The stage, with the opening pictures, and the status line as JSON; texts stay keys and data."""
+"""The stage, the opening pictures and the status line as JSON; sentences are keys and data."""
 
 import base64
 import io
@@ -36,7 +36,7 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-_SHOWN_BEFORE: Final = ADVICE_CODES | {"final_tiles"}  # Shown before the run ended
+_SHOWN_BEFORE: Final = ADVICE_CODES | {"final_tiles"}  # Notices that are shown before a run ends
 
 
 def opening_files() -> tuple[Path, ...]:
@@ -45,7 +45,7 @@ def opening_files() -> tuple[Path, ...]:
 
 
 def opening_cells(studio: Studio) -> list[Json]:
-    """Return the opening pictures, if the model is bundled; a click takes them into the library."""
+    """Return the opening pictures, if the studio's model painted them; a click imports them."""
     records = _records()
     try:
         model = studio.card().ref
@@ -69,7 +69,7 @@ def opening_cells(studio: Studio) -> list[Json]:
 def _records() -> tuple[png.PngRecord, ...]:
     try:
         return tuple(png.read(path) for path in opening_files())
-    except SeedGridError:  # The page opens without a damaged asset too.
+    except SeedGridError:  # The page opens even if a picture is damaged.
         return ()
 
 
@@ -108,7 +108,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
 
 
 def stage_of_live(epoch: int, run: Run) -> Json:
-    """The stage of a live run; a cell without a source keeps its former picture until then."""
+    """The stage of a live run; the page keeps a cell's former picture until there is a `source`."""
     finished, missed = run.finished, run.missed
     cells = [
         pictures.cell(job, "missed" if cell in missed else "live")
@@ -159,7 +159,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_words_unknown", kind="note", words=unknown[0].data["words"])
         case Done() if notices := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
             return notice(notices[-1]) | {"epoch": epoch, "kind": "note"}
-        case Done(elapsed_s=0.0):  # Live had painted them.
+        case Done(elapsed_s=0.0):  # Live runs had painted all pictures.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
@@ -175,7 +175,7 @@ def _time(seconds: float) -> str:
 
 
 def _compared(epoch: int, run: Run) -> Json:
-    """The result of a round that was computed again."""
+    """The status of a run whose pixels were compared with the expected ones."""
     number, differing = len(run.finished), run.differing
     if not differing:
         return say(epoch, "status_again_same", kind="done", number=number)
@@ -190,7 +190,7 @@ def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> 
 
 
 def notice(sentence: Notice) -> Json:
-    """A notice as a part of a sentence."""
+    """The key and the data of a notice's sentence."""
     data = {name: str(value) for name, value in sentence.data.items()}
     return {"key": f"error_{sentence.code}", "data": data | {"message": str(sentence)}}
 
@@ -203,7 +203,7 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
 
 
 def note_step(steps: dict[int, Json], event: Event) -> None:
-    """Update what cells show after an event of the noise or of a step; others change nothing."""
+    """Update `steps`, by cell, after a `Noise` or `Step`; other events change nothing."""
     match event:
         case Noise(cells=cells, previews=previews):
             progress: Json = {}
@@ -222,7 +222,7 @@ def preview_uri(pixels: Pixels) -> str:
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()
-    # It is shown enlarged: without full colour resolution one would see JPEG's blocks.
+    # The page enlarges previews: without full colour resolution one would see JPEG's blocks.
     image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
 
@@ -243,16 +243,16 @@ def _stage(
 
 
 def _table(made: Sequence[pictures.Made]) -> Json | None:
-    """Return a table's headings: prompts by seeds, or refined pictures by changes; else None."""
-    is_of_several = len({each.lineage.parent_id for each in made}) > 1
+    """Return the headings of a table of prompts by seeds, or parents by changes; else None."""
+    has_several_parents = len({each.lineage.parent_id for each in made}) > 1
     heads: dict[str | None, str] = {}
-    places = []
+    positions = []
     for each in made:
         seed, words = str(each.recipe.seed), each.recipe.words
-        row = each.lineage.parent_id if is_of_several else words
-        heads[row] = seed if is_of_several else words
-        places.append((row, pictures.caption(each) if is_of_several else seed))
-    columns = list(dict.fromkeys(column for _, column in places))
-    is_full = places == [(row, column) for row in heads for column in columns]
+        row = each.lineage.parent_id if has_several_parents else words
+        heads[row] = seed if has_several_parents else words
+        positions.append((row, pictures.caption(each) if has_several_parents else seed))
+    columns = list(dict.fromkeys(column for _, column in positions))
+    is_full = positions == [(row, column) for row in heads for column in columns]
     is_table = is_full and len(heads) > 1 and len(columns) > 1
     return {"columns": columns, "rows": list(heads.values())} if is_table else None

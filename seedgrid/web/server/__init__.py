@@ -1,1 +1,1 @@
-"""What the web server adds to Gradio."""
+"""The page's server: the routes and middleware that are added to Gradio's."""

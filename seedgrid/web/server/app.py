@@ -42,7 +42,7 @@ from seedgrid.web.server.routes import PageServices, page_routes, starting_suffi
 from seedgrid.web.state.page_state import set_visitor
 
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
-_NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
+_NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"  # For all but the page
 
 _READ: Final = ("GET", "HEAD")
 _FILE: Final = "/gradio_api/file="
@@ -64,7 +64,7 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
         super().__init__(**options)
         self._uploads = uploads
         self._host = host
-        self.frames = SPACE_FRAMES if host is None else ""  # Sites that may show it in a frame
+        self.frames = SPACE_FRAMES if host is None else ""  # Sites that may frame the page
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware, the guard outside."""
@@ -78,7 +78,7 @@ def make_server(
     """Return the server; it is not launched.
 
     `uploads` is the folder of programs' uploads and of copies for them. `language` is the page's;
-    None leaves it to the browser. `host` is the name under which the page listens; None on a Space.
+    None: the browser's. `host` is the name at which the server listens; None on a Space.
     """
     server = GuardedServer(
         uploads,
@@ -120,13 +120,13 @@ def make_server(
     return server
 
 
-def _page_route(services: PageServices, fixed: str | None, frames: str) -> Route:
+def _page_route(services: PageServices, language: str | None, frames: str) -> Route:
     headers = UNCACHED | {"Content-Security-Policy": page_policy(frames)}
 
     def page(request: Request) -> Response:
-        wishes = request.query_params.get("__lang"), fixed, request.headers.get("accept-language")
-        language = choose_language(*wishes)
-        body = document(language, starting_suffixes(services.studio))
+        asked, accepted = request.query_params.get("__lang"), request.headers.get("accept-language")
+        chosen = choose_language(asked, language, accepted)
+        body = document(chosen, starting_suffixes(services.studio))
         answer = compressed(request, body, "text/html", headers)
         set_visitor(request, answer)
         return answer
@@ -170,8 +170,8 @@ async def _refuse_form(_request: Request, error: Exception) -> Response:
 class Guard:
     """The outermost middleware: refuses requests that are not allowed.
 
-    The framework keeps uploads and copies in `files`, and serves no other file; `host` is the name
-    under which this page listens.
+    `files` is Gradio's folder of uploads and copies, the only one that it may serve files from;
+    `host` is the name at which this server listens.
     """
 
     def __init__(self, app: ASGIApp, files: Path, host: str | None = None) -> None:
@@ -186,25 +186,25 @@ class Guard:
         elif scope["type"] == "http":
             refusal = self._refusal(scope)
             await (refusal or self._app)(scope, receive, send)
-        # There are no websockets.
+        # Websockets are not served.
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers, method, path = Headers(scope=scope), str(scope["method"]), route_path(scope)
         name = _host_name(headers.get("host", ""))
-        if not self._is_known(name):
+        if not self._is_own_host(name):
             sentence = f"this page is not known as {name[:80]!r}: name it in SEEDGRID_HOSTS"
             return PlainTextResponse(sentence, status_code=400)
-        if method not in _READ and _is_foreign(headers):
+        if method not in _READ and _is_cross_site(headers):
             return PlainTextResponse("requests from other sites are refused", status_code=403)
         if path.startswith(_FILE):
             is_allowed = method in _READ and lies_in(self._files, path.removeprefix(_FILE))
         else:
-            is_allowed = any(method in some and form.fullmatch(path) for some, form in _ALLOWED)
+            is_allowed = any(method in each and form.fullmatch(path) for each, form in _ALLOWED)
         return (
             None if is_allowed else PlainTextResponse("there is no such address", status_code=404)
         )
 
-    def _is_known(self, name: str) -> bool:
+    def _is_own_host(self, name: str) -> bool:
         is_space = "SPACE_ID" in os.environ and name.endswith(".hf.space")
         return is_space or name in self._hosts or ip_of(name) is not None
 
@@ -215,7 +215,7 @@ def _host_name(host: str) -> str:
     return name.strip("[]").lower().removesuffix(".")
 
 
-def _is_foreign(headers: Headers) -> bool:
+def _is_cross_site(headers: Headers) -> bool:
     if headers.get("sec-fetch-site") == "cross-site":
         return True
     origin = headers.get("origin")
@@ -224,7 +224,7 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def page_policy(frames: str = "") -> str:
-    """Return the policy of the page; `frames` are other sites that may show it in a frame."""
+    """Return the page's Content-Security-Policy; `frames` are other sites that may frame it."""
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
         "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -233,7 +233,7 @@ def page_policy(frames: str = "") -> str:
 
 
 class SecurityHeaders:
-    """Adds security headers, and takes away Gradio's that let other sites read answers."""
+    """Adds security headers, and removes Gradio's that let other sites read answers (CORS)."""
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app

@@ -1,7 +1,7 @@
-"""Requests' bodies: bounded before they are read, and checked before the framework reads them.
+"""Request bodies: limited in size before they are read, and checked before Gradio reads them.
 
-Programs may pass only files that they uploaded here: no address is fetched for a caller. The
-minimum speed of a body is the proxy's task (docs/operations.md).
+Programs may pass only files that they uploaded to this server, no addresses to fetch files from.
+A proxy in front sets the minimum speed of a body (docs/operations.md).
 """
 
 import contextlib
@@ -27,14 +27,14 @@ MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictur
 MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
 KEPT_S: Final = 3600.0  # How long uploads, and copies for programs, are kept
-_TIDY_S: Final = 60.0
+_TIDY_S: Final = 60.0  # Between two calls of a task of `every_minute`
 
 CALLS: Final = re.compile(  # Routes of the Gradio API: values as a list, or by names
     r"/gradio_api/(?:queue/join|call/(?P<list>[^/]+)|call/v2/(?P<names>[^/]+))/?"
 )
 MCP: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
-"""What a framework could fetch: a scheme of two letters or more, or a network path."""
+"""What Gradio could fetch: an address with a scheme of two letters or more, or a network path."""
 _MAX_DEPTH: Final = 32
 _ADVICE: Final = "/gradio_api/info says what each endpoint takes"
 _NO_ADDRESS: Final = (
@@ -46,9 +46,9 @@ logger = logging.getLogger(__name__)
 
 
 class BoundedBody:
-    """Bounds a body before it is read; uploads are kept in `folder`.
+    """Limits the size of a request's body before it is read; `folder` has the uploads.
 
-    `upload_bytes` bounds an upload request, `total_bytes` all uploads; None is no bound.
+    `upload_bytes` limits one upload request, `total_bytes` all uploads; None is no limit.
     """
 
     def __init__(
@@ -115,13 +115,13 @@ def delete_old_files(folder: Path, older_than_s: float | None = None) -> int:
                 else:
                     total += max(status.st_size, 4096)
         if Path(root) != folder:
-            with contextlib.suppress(OSError):  # It is not empty.
+            with contextlib.suppress(OSError):  # The folder is not empty.
                 Path(root).rmdir()
     return total
 
 
 def every_minute(task: Callable[[], object]) -> None:
-    """Call a function once a minute from now on."""
+    """Start a thread that calls a function once a minute."""
 
     def repeat() -> None:
         while True:
@@ -132,7 +132,7 @@ def every_minute(task: Callable[[], object]) -> None:
 
 
 class CheckedApiCalls:
-    """Checks programs' calls: uploads in `files`, parameter names by endpoint in `parameters`."""
+    """Checks programs' calls: uploads lie in `files`; `parameters` are names by endpoint."""
 
     def __init__(self, app: ASGIApp, files: Path, parameters: Mapping[str, Sequence[str]]) -> None:
         self._app = app
@@ -168,12 +168,12 @@ class CheckedApiCalls:
         await self._app(scope, replay, send)
 
     def _refusal(self, data: object, call: re.Match[str] | None) -> PlainTextResponse | None:
-        """Refuse a call; without `call`, an agent's, whose texts the framework may fetch."""
+        """Return a refusal or None. No `call` means an agent (MCP): Gradio may fetch its texts."""
         name = call["list"] or call["names"] if call else None
         if name is not None and name not in self._parameters:
             return PlainTextResponse(f"there is no such endpoint; {_ADVICE}", status_code=404)
-        is_foreign = call is None and any(_holds_address(each) for each in _arguments(data))
-        if is_foreign or not all(self._is_upload(place) for place in _places_of_files(data)):
+        has_address = call is None and any(_holds_address(each) for each in _arguments(data))
+        if has_address or not all(map(self._is_upload, _drop_urls_and_find_files(data))):
             return PlainTextResponse(_NO_ADDRESS, status_code=400)
         if call is None:
             return None
@@ -181,18 +181,18 @@ class CheckedApiCalls:
             return PlainTextResponse(f"a call is a JSON object; {_ADVICE}", status_code=422)
         takes = self._parameters.get(name or "", ())
         if call["names"] and not data.keys() <= set(takes):
-            known = ", ".join(takes)
-            return PlainTextResponse(f"/{name} takes {known} and no others", status_code=422)
+            names = ", ".join(takes)
+            return PlainTextResponse(f"/{name} takes {names} and no others", status_code=422)
         values = data.get("data")
         if call["list"] and not (isinstance(values, list) and len(values) == len(takes)):
             form = f"/{name} takes a list of {len(takes)} values as `data`: {', '.join(takes)}"
             return PlainTextResponse(f"{form}; /call/v2 takes some by name", status_code=422)
         return None
 
-    def _is_upload(self, place: object) -> bool:
-        if not isinstance(place, str):
-            return place is None
-        return lies_in(self._files, place) and Path(place).is_file()
+    def _is_upload(self, path: object) -> bool:
+        if not isinstance(path, str):
+            return path is None
+        return lies_in(self._files, path) and Path(path).is_file()
 
 
 class LogUnexpectedErrors:
@@ -233,32 +233,32 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)  # NaN and Infinity are not JSON.
 
 
-def _places_of_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return paths and addresses of files, also inside JSON texts; drop a path's `url`."""
+def _drop_urls_and_find_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
+    """Return paths and addresses of files, also in JSON texts; delete `url` beside a path."""
     if depth > _MAX_DEPTH:
         raise RecursionError
     if isinstance(data, str):
         if not data.lstrip().startswith(("{", "[")):
             return []
         try:
-            return _places_of_files(json.loads(data), depth + 1)
-        except ValueError:  # A text that begins with a bracket.
+            return _drop_urls_and_find_files(json.loads(data), depth + 1)
+        except ValueError:  # A text that is no JSON though it begins with a bracket.
             return []
     if isinstance(data, list):
-        return [place for each in data for place in _places_of_files(each, depth + 1)]
+        return [path for each in data for path in _drop_urls_and_find_files(each, depth + 1)]
     if not isinstance(data, dict):
         return []
     is_file = "path" in data or "meta" in data
-    places = [data.get("path")] if is_file else []
+    paths = [data.get("path")] if is_file else []
     if is_file:
         data.pop("url", None)
     elif isinstance(data.get("url"), str):
-        places = [data["url"]]
-    return places + _places_of_files(list(data.values()), depth + 1)
+        paths = [data["url"]]
+    return paths + _drop_urls_and_find_files(list(data.values()), depth + 1)
 
 
 def _arguments(data: object) -> list[object]:
-    """Return the arguments of the tools in agents' messages."""
+    """Return the arguments of the tool calls in agents' (MCP) messages."""
     messages = data if isinstance(data, list) else [data]
     params = [each.get("params") for each in messages if isinstance(each, dict)]
     return [each.get("arguments") for each in params if isinstance(each, dict)]

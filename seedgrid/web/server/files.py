@@ -1,6 +1,6 @@
 """Routes of files: pictures and thumbnails by id, dropped files, downloads and exports.
 
-Pictures are served byte for byte, from the visitor's own library alone: a published one has its id.
+Pictures are served byte for byte, and only from the visitor's own library, as ids are no secret.
 Downloads and exports are made by `FileWork`; an archive of pictures is sent while it is made.
 """
 
@@ -37,12 +37,12 @@ from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch, read_state
 
-MAX_NAMED: Final = 200
-MAX_PICTURES: Final = 1000
+MAX_NAMED: Final = 200  # Maximum number of ids in the address of `selected.zip`
+MAX_PICTURES: Final = 1000  # Maximum number in one download or export
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
-_QUALITY: Final = 80
-_IN_ONE_PIECE: Final = 200_000
+_QUALITY: Final = 80  # Of thumbnails
+_IN_ONE_PIECE_BYTES: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _MAX_NAME: Final = 100
 _MAX_STATE: Final = 10_000
@@ -52,7 +52,7 @@ Scope = Literal["round", "work"]
 def file_routes(services: PageServices) -> APIRouter:
     """Return the routes of pictures, thumbnails, the opening pictures, and of dropped files."""
     router = APIRouter(prefix="/seedgrid")
-    thumbs = FileWork()  # Of its own: a page asks for sixty of them at once.
+    thumbs = FileWork()  # Without bounds: a page asks for sixty thumbnails at once.
     libraries = services.libraries
 
     @router.get("/pictures/{picture_id}.png")
@@ -61,9 +61,9 @@ def file_routes(services: PageServices) -> APIRouter:
         if path is None:
             return _no_picture()
         try:
-            # In one piece: a FileResponse changes threads every 64 KB. Large ones would stay in
-            # memory while a client does not read them.
-            if path.stat().st_size <= _IN_ONE_PIECE:
+            # A small file in one piece, as FileResponse changes threads every 64 KB. A large one
+            # would stay in memory while a client does not read it.
+            if path.stat().st_size <= _IN_ONE_PIECE_BYTES:
                 return Response(path.read_bytes(), media_type="image/png", headers=FOREVER)
         except OSError:
             return _no_picture()
@@ -105,19 +105,19 @@ def file_routes(services: PageServices) -> APIRouter:
     async def drop(
         files: list[UploadFile], state: Annotated[str, Form(max_length=_MAX_STATE)], who: Asks
     ) -> Response:
-        """Take dropped files: a form with the page state and the files."""
+        """Import dropped files: the request is a form with the page state and the files."""
         sent: object = None
-        with suppress(ValueError, RecursionError):  # It is no JSON.
+        with suppress(ValueError, RecursionError):  # A state that is no JSON is ignored.
             sent = json.loads(state)
-        place = read_state(sent, who)
+        page = read_state(sent, who)
 
-        def take() -> PageUpdate:
+        def import_files() -> PageUpdate:
             with tempfile.TemporaryDirectory(prefix="seedgrid-drop-") as folder:
-                names = [_keep(Path(folder), file, number) for number, file in enumerate(files)]
-                return services.library.on_drop(names, place, services.file_work.bounds.dropped)
+                names = [_save_upload(Path(folder), each, i) for i, each in enumerate(files)]
+                return services.library.on_drop(names, page, services.file_work.bounds.dropped)
 
         try:
-            update = await services.file_work.do(who.address, take)
+            update = await services.file_work.do(who.address, import_files)
         except SeedGridError as error:
             update = PageUpdate(status=stage.complain(next_epoch(), error))
         return json_answer(update.parts())
@@ -125,7 +125,7 @@ def file_routes(services: PageServices) -> APIRouter:
     return router
 
 
-def _keep(folder: Path, file: UploadFile, number: int) -> str:
+def _save_upload(folder: Path, file: UploadFile, number: int) -> str:
     """Write an upload into a folder of its own, under its name without odd characters."""
     name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_MAX_NAME:].lstrip(".")
     path = folder / str(number) / (name or "file")
@@ -137,7 +137,7 @@ def _keep(folder: Path, file: UploadFile, number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _thumbnail(path: Path, side_px: int, kind: str = "JPEG") -> bytes:
-    """Return a PNG file, made smaller; it is cached, since a file is named by its digest."""
+    """Return a PNG file as a small `kind` file; cached by path, as library paths are digests."""
     with unpacked(path.read_bytes()) as image:
         thumbnail = image.convert("RGB")
     thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
@@ -173,7 +173,7 @@ def export_routes(services: PageServices) -> APIRouter:
     ) -> Response:
         """A sheet, a bundle or a script; `starts` includes the pictures that others start from."""
 
-        def make(entries: Sequence[Entry], kept: ExitStack) -> Response:
+        def make(entries: Sequence[Entry], cleanup: ExitStack) -> Response:
             if kind == "zip":
                 weights = weight_files(entries).values()
                 _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
@@ -184,7 +184,7 @@ def export_routes(services: PageServices) -> APIRouter:
                 "py": lambda path: path.write_text(script(entries, has_starts=starts), "utf-8"),
             }
             draw = partial(write_sheet, entries, language=who.language)
-            return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
+            return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), cleanup)
 
         return await _answered(services, who, partial(_family, picture_id, scope), make)
 
@@ -201,7 +201,7 @@ async def _answered(
     find: Callable[[Library], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
-    """Find pictures and answer with them, as file work, which ends when the answer is sent."""
+    """Answer with `make`'s response for the found pictures: file work until it is sent."""
     file_work = services.file_work
 
     def found() -> Sequence[Entry]:
@@ -212,32 +212,32 @@ async def _answered(
         _check_size([entry.path for entry in entries], file_work.bounds)
         return entries
 
-    with ExitStack() as kept:
+    with ExitStack() as cleanup:
         try:
-            kept.enter_context(file_work.place(who.address))
+            cleanup.enter_context(file_work.place(who.address))
             entries = await file_work.run(found, who.address)
             if not entries:
                 return PlainTextResponse("there is nothing to download", status_code=404)
-            answer = await file_work.run(lambda: make(entries, kept), who.address)
-        except LibraryError:  # The server answers its code: its sentence may name a folder.
+            answer = await file_work.run(lambda: make(entries, cleanup), who.address)
+        except LibraryError:  # `_refuse` sends its code, as its text may name a folder.
             raise
         except SeedGridError as error:
             codes = {"download_many": 413, "download_large": 413}
             status = 429 if isinstance(error, RunError) else codes.get(error.code, 409)
             return PlainTextResponse(str(error), status_code=status)
-        return Holding(answer, kept.pop_all())
+        return Holding(answer, cleanup.pop_all())
 
 
 def _family(picture_id: str, scope: str, library: Library) -> tuple[Entry, ...]:
-    """Return a picture's `"round"` or `"work"` without lost or trashed ones, or the `"picture"`."""
+    """Return a picture, or its round or work without other pictures that are lost or trashed."""
     try:
         entry = library.get(picture_id)
     except InputError:
         return ()
     if scope == "picture":
         return (entry,)
-    made = entry.lineage
-    group = library.round(made.round_id) if scope == "round" else library.work(made.work_id)
+    lineage = entry.lineage
+    group = library.round(lineage.round_id) if scope == "round" else library.work(lineage.work_id)
     return tuple(e for e in group if e.id == entry.id or not (e.trashed or e.lost))
 
 
@@ -246,8 +246,8 @@ def _selected(named: Sequence[str], library: Library) -> Sequence[Entry]:
     works_read: set[str] = set()
     for name in dict.fromkeys(named):
         picture_id, is_work = name.rstrip("*"), name.endswith("*")
-        known = selected.get(picture_id)
-        if known is not None and (known.lineage.work_id in works_read or not is_work):
+        entry = selected.get(picture_id)
+        if entry is not None and (entry.lineage.work_id in works_read or not is_work):
             continue  # Many names of one large work must not read it again and again.
         entries = _family(picture_id, "work" if is_work else "picture", library)
         selected |= {entry.id: entry for entry in entries}
@@ -266,9 +266,9 @@ def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
 
 
 def _archive(
-    file_work: FileWork, name: str, entries: Sequence[Entry], _kept: ExitStack
+    file_work: FileWork, name: str, entries: Sequence[Entry], _cleanup: ExitStack
 ) -> Response:
-    """Answer with the pictures' files; the first piece is made before the answer begins."""
+    """Answer with the pictures' files; an error in the first piece still refuses the request."""
     pieces = packed_pictures(entries)
     first = next(pieces)
 
@@ -283,9 +283,9 @@ def _archive(
     return Streaming(body(), media_type="application/zip", headers=headers)
 
 
-def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Response:
-    """Write a file into a temporary folder, which is deleted when the answer was sent."""
+def _written(name: str, write: Callable[[Path], object], cleanup: ExitStack) -> Response:
+    """Write a file into a temporary folder, which `cleanup` deletes when the answer is sent."""
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
-    path = Path(kept.enter_context(folder)) / name
+    path = Path(cleanup.enter_context(folder)) / name
     write(path)
     return FileResponse(path, filename=name)

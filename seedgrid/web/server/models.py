@@ -1,6 +1,6 @@
 """The routes of the models panel: installed models, downloads, and actions.
 
-Only this machine may change models; on a public page strangers may download what its owner lists.
+Only this machine's user may change models; a public page's visitors may download listed models.
 """
 
 import re
@@ -44,13 +44,13 @@ class ModelAction(BaseModel):
 def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
     """Return the routes `models`, `models/ACTION`, and `models/file/NAME` for a dropped file.
 
-    Refusals have status 200, to keep the browser's console clean.
+    Refused actions have status 200: browsers log other statuses as errors in their console.
     """
     router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
     @router.get("/models")
     async def models(who: Asks, moving: bool = False) -> Response:
-        if moving:  # The downloads alone
+        if moving:  # The page asks for the progress of downloads alone
             return json_answer({"downloads": _downloads(manager, who.language)})
         listed = partial(_listed, manager, who.language, _may_change(who))
         try:
@@ -61,7 +61,7 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
     @router.post("/models/{action}")
     def act(action: Action, body: ModelAction, who: Asks) -> Response:
         try:
-            if action != "download" and not _may_change(who):  # `download` checks itself.
+            if action != "download" and not _may_change(who):  # `manager.download` checks.
                 raise ModelError("download_forbidden", value=body.name)
             result = _act(manager, action, body.name, who.language)
             return json_answer({"said": result, "wrong": False})
@@ -87,13 +87,13 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
 
 
 def _may_change(who: Who) -> bool:
-    """Tell whether a request comes from this machine: others may not write to its disk."""
+    """Tell whether a request may change models: from this machine, and not on a public page."""
     ip = ip_of(who.host)
     return not is_public() and ip is not None and ip.is_loopback
 
 
 def _listed(manager: ModelManager, language: str, may_change: bool) -> Json:
-    first = [_first(each) for each in manager.recommended()]
+    first = [_recommended(each) for each in manager.recommended()]
     loras = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
@@ -119,7 +119,7 @@ def _item(managed: ManagedModel, language: str) -> Json:
     }
 
 
-def _first(model: FirstModel) -> Json:
+def _recommended(model: FirstModel) -> Json:
     shown = {"family": model.family.removesuffix("Pipeline"), "size": model.size.replace("x", "×")}
     fitting = first_fitting(model.needs)
     sizes = {"needs": model.needs, "fits": fitting == "bfloat16", "fitting": fitting}
@@ -139,7 +139,7 @@ def _refusal(error: Exception, language: str) -> Json:
 
 
 def _act(manager: ModelManager, action: Action, name: str, language: str) -> str:
-    """Do something with a model; return the sentence to show, empty where the list shows it."""
+    """Perform an action on a model; return a sentence to show, empty where the list shows it."""
     if action == "add":
         return _add(manager, name, language)
     if action == "delete":
@@ -155,7 +155,7 @@ def _act(manager: ModelManager, action: Action, name: str, language: str) -> str
 
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
-    """Remember a folder or a file, or start the download of a hub id or a hub page's address."""
+    """Add a folder or a file, or start the download of a hub id or of a hub page's address."""
     hub_id, path = hub_name(name), Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
         manager.download(hub_id)
@@ -165,7 +165,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
 
 
 def hub_name(text: str) -> str:
-    """Return the hub id for the address of one of its pages; any other text as it is."""
+    """Return the hub id that the address of a hub page names; any other text as it is."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name

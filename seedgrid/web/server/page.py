@@ -23,11 +23,11 @@ from seedgrid.core.variables import is_zero_gpu
 from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import assets_folder
 
-# For addresses with a digest or a random id
+# Headers of files whose address has a digest or a random id, so that they never change
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 UNCACHED: Final = {"Cache-Control": "no-store"}
 MAX_FILE_MB: Final = 64  # Limit of a dropped file; the page checks it before sending
-# The order in which they are sent, as one `page.css`
+# Style sheets, which are sent in this order as one `page.css`
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css", "models.css")
 _KINDS: Final = {
     ".js": "text/javascript",
@@ -42,7 +42,7 @@ _PRELOADED: Final = (  # Modules of every page, preloaded with `page.js`
 
 
 def say(key: str, language: str, **data: object) -> str:
-    """Return a text in a language, filled in; an empty one where there is no such key."""
+    """Return the text of a key in a language, filled in with `data`; empty for an unknown key."""
     text = page_texts(language).get(key, "")
     return text.format(**data) if data else text
 
@@ -64,14 +64,14 @@ def page_texts(language: str) -> dict[str, str]:
 
 
 def _about_fields(language: str) -> dict[str, str]:
-    """Return what each field of the page does, as `NAME_about`."""
+    """Return a text about what each field of the page does, by `NAME_about`."""
     texts, space = page_texts(language), "" if locales()[language].tag.startswith("zh") else " "
-    keys = {row.name: (f"{row.name}_info", f"bits_{row.effect}") for row in ON_PAGE}
+    keys = {each.name: (f"{each.name}_info", f"bits_{each.effect}") for each in ON_PAGE}
     return {f"{n}_about": space.join(filter(None, map(texts.get, k))) for n, k in keys.items()}
 
 
 def choose_language(*wishes: str | None) -> str:
-    """Return the first known language among tags or `Accept-Language` headers, or English."""
+    """Return the first supported language among tags or `Accept-Language` headers, or English."""
     for wish in wishes:
         for tag in (wish or "").split(","):
             name = tag.strip().lower().replace("_", "-").split(";")[0].split("-")[0]
@@ -97,7 +97,7 @@ def version() -> str:
 
 
 def file_answer(request: Request) -> Response:
-    """Answer with a file of the page; one at an old address is not cached."""
+    """Answer with a file of the page; one with an old version in its address is not cached."""
     name = request.path_params["name"]
     body = files().get(name)
     if body is None:
@@ -108,12 +108,12 @@ def file_answer(request: Request) -> Response:
 
 
 def json_answer(parts: Mapping[str, object], status_code: int = 200) -> Response:
-    """Answer with JSON, as the parts of the page that change are sent."""
+    """Answer with JSON that browsers do not cache, such as the parts of a `PageUpdate`."""
     return JSONResponse(parts, status_code, UNCACHED)
 
 
 def compressed(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
-    """Answer with a body, with Brotli if the browser accepts it; a font is compressed already."""
+    """Answer with a body, packed by Brotli if the browser accepts it; fonts are packed already."""
     if kind != "font/woff2" and "br" in request.headers.get("accept-encoding", ""):
         headers = {**headers, "Content-Encoding": "br", "Vary": "Accept-Encoding"}
         body = _packed(body)
@@ -136,10 +136,10 @@ def document(language: str, suffixes: tuple[str, ...]) -> bytes:
         "joiner": locale.clause_joiner,
         "lowers": locale.lowers_clauses,
         "texts": page_texts(language),
-        "fields": [row.id for row in ON_PAGE],
-        "lists": [row.name for row in ON_PAGE if row.widget == "choice"],
+        "fields": [each.id for each in ON_PAGE],
+        "lists": [each.name for each in ON_PAGE if each.widget == "choice"],
         "max_upload_mb": MAX_FILE_MB,
-        "links": [row.name for row in IN_LINKS],
+        "links": [each.name for each in IN_LINKS],
         "zero_gpu": is_zero_gpu(),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -160,5 +160,5 @@ def document(language: str, suffixes: tuple[str, ...]) -> bytes:
 
 
 def _groups(*, expert: bool) -> list[list[Field]]:
-    rows = [row for row in ON_PAGE if row.widget != "bar" and row.is_expert == expert]
-    return [list(group) for _, group in groupby(rows, key=lambda row: row.row or row.name)]
+    shown = [each for each in ON_PAGE if each.widget != "bar" and each.is_expert == expert]
+    return [list(group) for _, group in groupby(shown, key=lambda each: each.row or each.name)]

@@ -31,7 +31,7 @@ _HEARTBEAT: Final = ": still here\n\n"
 
 
 class PageServices:
-    """The page's actions for a studio, and what its other routes need. Nothing is loaded yet."""
+    """The page's actions for a studio, and what its other routes need; no model is loaded."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class PageServices:
 
 
 def starting_suffixes(studio: Studio) -> tuple[str, ...]:
-    """Return the suffixes that the four variations begin with: the model's own, or the guide's."""
+    """Return the four variations' default suffixes: the model's own, else the guide's."""
     try:
         suffixes = studio.card().suffixes
     except SeedGridError:  # The page opens anyway and says what is wrong.
@@ -112,7 +112,7 @@ def _endpoint(
 
 
 async def lines(updates: AsyncIterator[PageUpdate]) -> AsyncIterator[str]:
-    """Write each update as an event; a part that equals the one just sent is left out."""
+    """Write each update as an event, without parts that are the same objects as in the last."""
     sent: dict[str, Any] = {}
     async with aclosing(updates) as each:  # type: ignore[type-var] # all of ours are generators
         async for update in each:

@@ -21,17 +21,17 @@ from seedgrid.core.process import trim_heap
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
 
-_LOOK_S: Final = 0.2
-NUM_THREADS: Final = 2  # As many large pictures may be in memory at once
-WINDOW_S: Final = 600.0
-_LONG_S: Final = 0.2  # After longer work, memory of large pictures is given back
+_LOOK_S: Final = 0.2  # Between two looks at a verification's progress
+NUM_THREADS: Final = 2  # For work with files; at most so many large pictures are in memory
+WINDOW_S: Final = 600.0  # The ten minutes of `FileWorkBounds.window_s`
+_LONG_S: Final = 0.2  # After longer work, freed memory is given back to the system
 STALLED_S: Final = 60.0  # A client that reads nothing for longer is disconnected
 
 Result = TypeVar("Result")
 
 
 async def begun(start: Callable[[], Run]) -> Run:
-    """Start a run on another thread; it is stopped when this task is cancelled."""
+    """Start a run on another thread; cancelling this task meanwhile cancels the run."""
     starting = asyncio.ensure_future(to_thread.run_sync(start))
     try:
         return await asyncio.shield(starting)
@@ -45,17 +45,17 @@ async def begun(start: Callable[[], Run]) -> Run:
 async def followed(
     run: Run, look_s: Callable[[], float] | None = None
 ) -> AsyncGenerator[Sequence[Event], None]:
-    """Yield the events of a run until it ends; it is stopped when the caller leaves before.
+    """Yield the events of a run until it ends; cancel it if the caller stops reading before.
 
-    With `look_s` it goes on then, and after so many seconds without an event none are yielded.
+    With `look_s` it is never cancelled, and `look_s()` seconds without events yield an empty tuple.
     """
     loop, changed, since, has_ended = asyncio.get_running_loop(), asyncio.Event(), 0, False
 
-    def tell() -> None:
+    def wake() -> None:
         with suppress(RuntimeError):  # The loop may be closed.
             loop.call_soon_threadsafe(changed.set)
 
-    run.add_listener(tell)
+    run.add_listener(wake)
     try:
         while not has_ended:
             with suppress(TimeoutError):
@@ -65,7 +65,7 @@ async def followed(
             events, since = run.next_events(since)
             yield events
     finally:
-        run.remove_listener(tell)
+        run.remove_listener(wake)
         if look_s is None and not run.has_ended:
             run.cancel()
 
@@ -78,11 +78,11 @@ class StepWatch(Unwatched):
         self.on_stop: Callable[[], object] = lambda: None  # Cancels work that has not begun yet
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (unused)
-        """Note the step that is done."""
+        """Store which step is done."""
         self.progress = (number, total)
 
     def stop(self) -> None:
-        """Cancel it within a step."""
+        """Cancel the verification within a step."""
         self.cancelled = True
         self.on_stop()
 
@@ -90,9 +90,9 @@ class StepWatch(Unwatched):
 async def steps_of(
     future: Future[Result], watch: StepWatch
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Yield the (step, steps) of a task until it is done; stop it when the caller leaves before.
+    """Yield (step, steps) of a task until it is done; cancel it if the caller stops reading before.
 
-    Raises RunCancelled if it was cancelled; its own error comes from `future`.
+    Raises RunCancelled if the task was cancelled; `future.result()` raises its other errors.
     """
     watch.on_stop = future.cancel
     last: tuple[int, int] | None = None
@@ -113,13 +113,13 @@ async def steps_of(
 
 @dataclass(frozen=True, kw_only=True)
 class FileWorkBounds:
-    """Bounds of strangers' work with files; None bounds nothing, as on one's own machine."""
+    """Limits of a public page's work with files; None is no limit, as on one's own machine."""
 
-    address: int | None = None  # How many tasks an address may have; `together`, all
-    together: int | None = None
+    address: int | None = None  # How many tasks one address may have at a time
+    together: int | None = None  # How many tasks all addresses may have at a time
     window_s: float | None = None  # How many seconds of work one address may have in ten minutes
     download_bytes: float | None = None  # The size of the pictures in one download
-    dropped: int | None = None  # Pictures that are imported at once
+    dropped: int | None = None  # How many pictures of one drop are imported
 
 
 class FileWork:
@@ -128,7 +128,7 @@ class FileWork:
     def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
         self._in_work: Counter[str] = Counter()
-        self._done: deque[tuple[float, str, float]] = deque()  # when, address, seconds
+        self._done: deque[tuple[float, str, float]] = deque()  # End, address and seconds of tasks
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
@@ -140,24 +140,24 @@ class FileWork:
             return await self.run(task, address)
 
     async def run(self, task: Callable[[], Result], address: str = "") -> Result:
-        """Do something on one of the threads for an address; its processor time is counted."""
-        taken_s = 0.0
+        """Run a task on one of the threads; its processor time counts for the address, if any."""
+        used_s = 0.0
 
         def timed() -> Result:
-            nonlocal taken_s
+            nonlocal used_s
             start_s = time.thread_time()
             try:
                 return task()
             finally:
-                taken_s = time.thread_time() - start_s
-                if taken_s > _LONG_S:
+                used_s = time.thread_time() - start_s
+                if used_s > _LONG_S:
                     trim_heap()
 
         try:
             return await to_thread.run_sync(timed, limiter=self._threads)
-        finally:  # A failed task costs as much.
+        finally:  # A task that fails is counted too.
             if address:
-                self._done.append((time.monotonic(), address, taken_s))
+                self._done.append((time.monotonic(), address, used_s))
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
@@ -181,7 +181,7 @@ class FileWork:
 
 
 class Holding(Response):
-    """An answer that keeps its place and folder until it was sent, or the client stops reading."""
+    """A response that closes `kept` (its place in `FileWork`, its folder) after it is sent."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
         self.status_code, self.background = answer.status_code, None
@@ -190,7 +190,7 @@ class Holding(Response):
         self._kept = kept
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, to a client that reads something every minute."""
+        """Send the response; give up if the client reads nothing for `STALLED_S` seconds."""
 
         async def send_soon(message: Message) -> None:
             with anyio.fail_after(STALLED_S):

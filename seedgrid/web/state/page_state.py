@@ -1,7 +1,7 @@
-"""Who sends a request and the state of their page, both untrusted; PageUpdate, what changes there.
+"""Who sends a request, PageState, and PageUpdate, which has the parts of a page that change.
 
 A cookie that no script reads names the visitor. A browser without cookies (in another site's frame)
-sends an id in a header and in addresses of files.
+sends an id in a header and in addresses of files. Neither ids nor page states are trusted.
 """
 
 import re
@@ -36,7 +36,7 @@ _MAX_EPOCH: Final = 2**53 - 2**20  # JavaScript's numbers are exact up to 2**53
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """The sender of a request, from a `host`; `address` counts as one sender for bounds."""
+    """The sender of a request, from a `host`; bounds count all senders of an `address` as one."""
 
     visitor: str
     host: str
@@ -50,7 +50,7 @@ NOBODY: Final = Who(visitor="", host="", address="", language=ENGLISH)
 
 async def who(request: Request) -> Who:
     """Return the sender of a request."""
-    if is_zero_gpu():  # `spaces` reads in the request's headers for whom a GPU is lent.
+    if is_zero_gpu():  # `spaces` reads from the request's headers who is lent a GPU.
         import gradio as gr
         from gradio.context import LocalContext
 
@@ -88,12 +88,12 @@ def set_visitor(request: Request, answer: Response) -> None:
         secure=is_framed,
         samesite="none" if is_framed else "lax",
     )
-    if is_framed:  # Without it browsers that partition cookies drop it in a frame.
+    if is_framed:  # Browsers that partition cookies need this in a frame.
         answer.headers["set-cookie"] += "; Partitioned"
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one address: of IPv6 the first 64 bits, which one household has."""
+    """Return what counts as one address: of IPv6 the first 64 bits, which one household shares."""
     parsed = ip_of(address)
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
         return str(ip_network((parsed, 64), strict=False))
@@ -104,8 +104,8 @@ class PageState(Value):
     """Ids of the work and the round on the stage, the picture in the card, and the last run.
 
     `visitor`, the name of this browser in the queue, and `address` come from the request itself.
-    `epoch` grows with every update; the browser shows the greatest, so that a late answer does not
-    overwrite a newer one.
+    `epoch` grows with every update; the browser shows only the greatest, so that a late answer
+    does not overwrite a newer one.
     """
 
     visitor: PictureId
@@ -121,11 +121,11 @@ class PageState(Value):
         return self.model_copy(update={**changes, "epoch": next_epoch(self.epoch)})
 
     def to_browser(self) -> dict[str, Any]:
-        """Return it as the browser keeps it: without the visitor, whom a cookie names."""
+        """Return the state that the browser stores: without the visitor, whom a cookie names."""
         return self.model_dump(mode="json", exclude={"visitor", "address"})
 
 
-_epochs: Final = count(time.time_ns() // 1_000_000)  # By the clock, to grow over restarts
+_epochs: Final = count(time.time_ns() // 1_000_000)  # From the clock, to grow over restarts
 
 
 def next_epoch(epoch: int = 0) -> int:
@@ -157,9 +157,9 @@ class PageUpdate:
     """The parts of the page that change; None leaves a part as it is."""
 
     state: PageState | None = None  # For callers in this process; the browser gets `place`
-    keyed: bool | None = None  # Whether addresses must name the visitor: no cookie is kept
+    keyed: bool | None = None  # Whether addresses must name the visitor, as there is no cookie
     offer: Json | None = None  # The options of the settings with a model
-    place: Json | None = None
+    place: Json | None = None  # The ids of what the page shows, and what can be done with it
     fields: Json | None = None  # Values for the fields, by name, of a dropped picture or a link
     advice: list[Json] | None = None  # Notices at fields, before anything is painted
     stage: Json | None = None
@@ -168,7 +168,7 @@ class PageUpdate:
     picked: Json | None = None
     library: Json | None = None
     verdict: Json | None = None
-    live: Json | None = None  # A live answer by its number, or how long four pictures take
+    live: Json | None = None  # The answer to a live request, or how long four pictures take
     queue: list[Json] | None = None  # The visitor's other runs
 
     def parts(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ Actions = TypeVar("Actions")
 
 
 def reports_errors(actions: type[Actions]) -> type[Actions]:
-    """Let each `on_...` of a class answer with its error in the status line, and nothing else."""
+    """Let each `on_...` method of a class answer an error with a status line, and nothing else."""
 
     def reporting(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
         @wraps(action)
@@ -189,7 +189,7 @@ def reports_errors(actions: type[Actions]) -> type[Actions]:
             try:
                 return action(*args, **kwargs)
             except (SeedGridError, MemoryError) as error:
-                # A new epoch: an older update cannot replace it.
+                # With a new epoch, so that no older update replaces the error.
                 return PageUpdate(status=complain(next_epoch(), as_ours(error)))
 
         return answer

@@ -38,7 +38,7 @@ class LockBadge:
 
     def sentence_on(self, entry: Entry) -> stages.Json:
         """Return the sentence on what was tested of the lock for this picture on this machine."""
-        if entry.recipe.is_portable:  # Independent of the batch by definition.
+        if entry.recipe.is_portable:  # A portable picture does not depend on its batch.
             return {"key": "lock_portable", "data": {}}
         if entry.recipe.upscaler is not None:
             return {"key": "lock_alone", "data": {}}
@@ -67,14 +67,14 @@ class LockBadge:
         needs_none = recipe.is_portable or recipe.upscaler is not None
         if needs_none or recall_report(recipe, entry.passport) is not None:
             return
-        # One at a time; a closing engine refuses it.
+        # One probe at a time; an engine that is closing refuses it with an error.
         with self._guard, suppress(SeedGridError):
             if self._probing is None or self._probing.done():
                 self._probing = self._studio.verifier.probe(recipe, run.placement)
-                self._probing.add_done_callback(_note_failure)
+                self._probing.add_done_callback(_log_failure)
 
 
-def _note_failure(probing: Future[ProbeReport | None]) -> None:
+def _log_failure(probing: Future[ProbeReport | None]) -> None:
     error = None if probing.cancelled() else probing.exception()
     if error is not None and not isinstance(error, RunCancelled):
         logger.warning("the lock could not be probed: %s", error)
@@ -89,32 +89,32 @@ class Snapshots:
         self.lock = LockBadge(studio)
 
     def of(self, state: PageState) -> Snapshot:
-        """Return the page at a state."""
+        """Return the snapshot of a page by its state."""
         library = self._libraries.of(state.visitor, state.address)
         return Snapshot(state, self._studio, library, self.lock)
 
 
 class Snapshot:
-    """A page at one moment, for one request and thread; `run` is its last one, if not forgotten."""
+    """A page at one moment, for one thread; `run` is its last run, None if that was dropped."""
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
         self.state = state
         self.library = library
         self._studio = studio
         self._lock = lock
-        self._read: tuple[Entry, ...] | None = None
+        self._entries: tuple[Entry, ...] | None = None
         run = studio.engine.run(state.run) if state.run else None
         self.run = run if run is not None and run.owner == state.visitor else None
-        # Read before the library, which then has all pictures of a finished run.
+        # Read before the library is, which then has all pictures of a run that is done.
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
-        """Return the page at another place, with the run that paints it, if any."""
+        """Return the page with other ids, and with the run that paints its round, if any."""
         if "run" not in changes and (run := self.run_of(changes.get("round"))) is not None:
             changes["run"] = run.id
         moved = Snapshot(self.state.move(**changes), self._studio, self.library, self._lock)
         if moved.state.work == self.state.work:
-            moved._read = self._read
+            moved._entries = self._entries
         if moved.run is self.run:
             moved._was_done = self._was_done
         return moved
@@ -136,17 +136,17 @@ class Snapshot:
         moved = self.moved(
             work=lineage.work_id, round=lineage.round_id, picked=lineage.parent_id, run=run.id
         )
-        known = () if lineage.parent_id is None else moved.entries
-        by_id = {entry.id: entry for entry in (*run.finished.values(), *known)}
-        moved._read = tuple(by_id.values())
+        earlier = () if lineage.parent_id is None else moved.entries
+        by_id = {entry.id: entry for entry in (*run.finished.values(), *earlier)}
+        moved._entries = tuple(by_id.values())
         return moved
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The pictures of this work."""
-        if self._read is None:
-            self._read = self.library.work(self.state.work) if self.state.work else ()
-        return self._read
+        if self._entries is None:
+            self._entries = self.library.work(self.state.work) if self.state.work else ()
+        return self._entries
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
@@ -167,28 +167,28 @@ class Snapshot:
         return path[-1].parent_id if path else None
 
     def picked(self) -> Entry:
-        """Return the picked picture; raise `picture_unknown` if there is none, or none any more."""
+        """Return the picked picture; raise `picture_unknown` if none is picked or it is gone."""
         of_work = next((each for each in self.entries if each.id == self.state.picked), None)
         return of_work or self.library.get(self.state.picked or "")
 
     def find(self, picture_id: str | None) -> Entry | None:
-        """Return a picture, or None when it is not there. Does not read the whole work."""
-        of_work = next((entry for entry in self._read or () if entry.id == picture_id), None)
+        """Return a picture, or None if there is none. Does not read the whole work."""
+        of_work = next((entry for entry in self._entries or () if entry.id == picture_id), None)
         with suppress(InputError):
             return of_work or (self.library.get(picture_id) if picture_id else None)
         return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
-        """Return all parts of the page; after the browser's own click, `is_asked`, no fields."""
-        state, run, is_going = self.state, self.run, self._is_going
+        """Return all parts of the page; no fields if `is_asked`, after a click that began a run."""
+        state, run, awaits_updates = self.state, self.run, self._awaits_updates
         steps: dict[int, stages.Json] = {}
-        for event in run.next_events(0)[0] if run is not None and is_going else ():
+        for event in run.next_events(0)[0] if run is not None and awaits_updates else ():
             stages.note_step(steps, event)
         return PageUpdate(
             state=state,
             place=self._place(is_asked=is_asked),
-            stage=self.stage(steps) | ({"follow": state.to_browser()} if is_going else {}),
-            status=None if run is not None and is_going else self._status(),
+            stage=self.stage(steps) | ({"follow": state.to_browser()} if awaits_updates else {}),
+            status=None if run is not None and awaits_updates else self._status(),
             rail=self.rail(),
             picked=self.card(self.find(state.picked)),
             queue=self.queue(),
@@ -208,9 +208,9 @@ class Snapshot:
         ]
 
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
-        """The round on the stage, forming or finished."""
+        """The round on the stage, being painted or finished."""
         state, run = self.state, self.run_on_stage
-        if run is not None and not self._was_done:  # After a run, the library has newer marks.
+        if run is not None and not self._was_done:  # After a run, marks are read from the library.
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = self.run is not None and not self.run.has_ended
         if self.round is None:
@@ -243,7 +243,7 @@ class Snapshot:
         return card | {"hint": hint, "lock": self._lock.sentence_on(entry)}
 
     def _place(self, *, is_asked: bool) -> stages.Json:
-        """The browser's place, and what can be done there."""
+        """The ids of what the page shows, and what can be done with the round on the stage."""
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         picked_on_stage = self.state.picked if self.state.picked in on_stage else None
         card = self._card_of(self._cells[0].recipe if self._cells else None)
@@ -284,25 +284,25 @@ class Snapshot:
             if parent and (change := each.lineage.change) and each.recipe.words.endswith(change)
         )
         defaults: Request | None = None
-        with suppress(SeedGridError):  # Its model is not installed any more.
+        with suppress(SeedGridError):  # The model is not installed.
             defaults = defaults_of(self._studio, ask_again(first_recipes[0]).model)
         return fields_of(first_recipes, tuple(suffixes), defaults)
 
     @property
     def run_on_stage(self) -> Run | None:
-        """The run of the round on the stage, if it is still known."""
+        """The page's last run, if it makes the round on the stage; else None."""
         run = self.run
         return run if run is not None and is_on_stage(run, self.state) else None
 
     @property
-    def _is_going(self) -> bool:
-        """Whether updates will follow: of the run, or of the model that is being loaded."""
+    def _awaits_updates(self) -> bool:
+        """Whether updates follow: from the run, or on the loading of the model or its failure."""
         if self.run is not None:
             return not self.run.has_ended
         return self._studio.engine.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
-        """How the stage's run ended; empty for another run, or before its end."""
+        """How the stage's run ended; empty if the stage has no run, or the run goes on."""
         run, epoch = self.run_on_stage, self.state.epoch
         if run is None or run.last_event is None:
             return stages.say(epoch, None)

@@ -18,7 +18,7 @@ from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
 from seedgrid.studio import Studio
 
-AWAY_S: Final = 6 * 3600.0
+AWAY_S: Final = 6 * 3600.0  # After so long without a request a library is deleted
 _KEPT_S: Final = 1800.0  # A library that was used so recently is not deleted to make room
 
 
@@ -35,7 +35,7 @@ class OneLibrary:
 
 @dataclass(eq=False)
 class _Visit:
-    """A visitor's library: it asks before it grows, and reports its size."""
+    """The quota of a visitor's library, which asks for room and reports additions and deletions."""
 
     name: str
     folder: Path
@@ -45,7 +45,7 @@ class _Visit:
     num_bytes: int = 0
 
     def may_grow(self) -> None:
-        """Refuse where all libraries are full, or the visitor has used their share."""
+        """Make room; raise LibraryError if there is none, or the visitor has used their share."""
         self.owner.admit(self)
 
     def added(self, _picture_ids: Sequence[str], num_bytes: int) -> None:
@@ -59,8 +59,8 @@ class VisitorLibraries:
     """A library for each visitor, in a subfolder of `folder`, deleted after `away_s` seconds away.
 
     Above `max_visitors` libraries or `max_bytes` together (None is no limit) the least recently
-    used one is deleted; a new one is refused when all were used within half an hour. A visitor has
-    at most an equal share of the room, or the rest of it; ids of an address count as one visitor.
+    used one is deleted; if all were used within half an hour, new pictures are refused. A visitor
+    may use an equal share of the bytes, or all free ones; ids of one address count as one visitor.
     """
 
     def __init__(
@@ -78,22 +78,22 @@ class VisitorLibraries:
         self._max_bytes = max_bytes
         self._clock = clock
         self._lock = threading.RLock()
-        self._held: WeakValueDictionary[str, Library] = WeakValueDictionary()
-        self._looking: WeakValueDictionary[str, _Visit] = WeakValueDictionary()
-        self._visits: OrderedDict[str, _Visit] = OrderedDict()  # least recently used first
+        self._in_use: WeakValueDictionary[str, Library] = WeakValueDictionary()
+        self._newcomers: WeakValueDictionary[str, _Visit] = WeakValueDictionary()  # Without files
+        self._visits: OrderedDict[str, _Visit] = OrderedDict()  # By last use, oldest first
 
     def of(self, visitor: str, address: str = "") -> Library:
         """Return the visitor's library; its folder is made with their first picture."""
         with self._lock:
             self.delete_unused()
-            visit = self._visits.get(visitor) or self._looking.get(visitor)
+            visit = self._visits.get(visitor) or self._newcomers.get(visitor)
             if visit is None:
-                visit = self._looking[visitor] = _Visit(visitor, self._folder / visitor, self)
-            self._use(visit)
+                visit = self._newcomers[visitor] = _Visit(visitor, self._folder / visitor, self)
+            self._mark_used(visit)
             visit.address = address or visit.address
-            library = self._held.get(visitor)
+            library = self._in_use.get(visitor)
             if library is None:
-                library = self._held[visitor] = Library(visit.folder, quota=visit)
+                library = self._in_use[visitor] = Library(visit.folder, quota=visit)
             return library
 
     def delete_unused(self) -> None:
@@ -116,10 +116,10 @@ class VisitorLibraries:
                     raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
                 self._delete(oldest)
             self._visits[visit.name] = visit
-            self._use(visit)
+            self._mark_used(visit)
 
     def note(self, visit: _Visit, num_bytes: int) -> None:
-        """Count new files of a visitor."""
+        """Add the bytes of new files to a visitor's."""
         with self._lock:
             self._visits.setdefault(visit.name, visit)
             visit.num_bytes += num_bytes
@@ -131,7 +131,7 @@ class VisitorLibraries:
         for each in self._visits.values():
             sizes[each.address or each.name] += each.num_bytes
         own = sizes[visit.address or visit.name]
-        # One more than there are: a single visitor leaves half of it to the next.
+        # For one visitor more than there are, so that a single one leaves half to the next.
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
@@ -143,7 +143,7 @@ class VisitorLibraries:
         is_many = self._max_visitors is not None and len(self._visits) >= self._max_visitors
         return is_large or (is_new and is_many)
 
-    def _use(self, visit: _Visit) -> None:
+    def _mark_used(self, visit: _Visit) -> None:
         visit.used_at_s = self._clock()
         if visit.name in self._visits:
             self._visits.move_to_end(visit.name)
