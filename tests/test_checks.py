@@ -87,7 +87,7 @@ def test_the_badge_says_what_was_measured(
 ) -> None:
     """The probe's result for this model, size and machine, and no other."""
     keep_report(entry.recipe, entry.passport, report_for(entry.recipe, tested=tested))
-    badge = LockBadge(studio).of(entry)
+    badge = LockBadge(studio).sentence_on(entry)
     assert badge["key"] == key
     assert badge["data"] == {"width": tested, "asked": 4, "steps": 4, "date": "2026-11-21"}
 
@@ -97,7 +97,7 @@ def test_on_apples_graphics_chips_the_badge_says_why_nothing_counts_untested(
 ) -> None:
     """Torch computed all pictures of a batch but the first one wrong there."""
     there = replace(entry, passport=entry.passport.model_copy(update={"device": "mps"}))
-    assert LockBadge(studio).of(there)["key"] == "lock_untested_mps"
+    assert LockBadge(studio).sentence_on(there)["key"] == "lock_untested_mps"
 
 
 def test_the_lock_is_probed_once_by_itself(
@@ -113,7 +113,7 @@ def test_the_lock_is_probed_once_by_itself(
         badge.probe_if_untested(run)
         studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1
-    said = badge.of(entry)
+    said = badge.sentence_on(entry)
     assert said["key"] == "lock_tested"
 
 

@@ -128,7 +128,7 @@ def test_export_writes_what_was_asked_for(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A script, a bundle and a sheet of the whole round, found by one of its pictures."""
-    main(["grid", "a fox", "--json", *SMALL])
+    main(["grid", "a fox", "--out", str(tmp_path / "out"), "--json", *SMALL])
     row = rows(capsys.readouterr().out)[0]
     files = {name: tmp_path / f"a{name}" for name in (".py", ".zip", ".png")}
     options = ["--script", str(files[".py"]), "--bundle", str(files[".zip"])]
@@ -139,6 +139,9 @@ def test_export_writes_what_was_asked_for(
     assert png.read_pixels(files[".png"]).shape[:2] >= (128, 128)
     assert main(["export", row["path"]]) == 0
     assert row["pixels_sha256"] in capsys.readouterr().out
+    everything = [str(path) for path in (tmp_path / "out").glob("*.png")]  # With the contact sheet
+    assert len(everything) == 5
+    assert main(["export", *everything]) == 0
 
 
 @pytest.mark.usefixtures("fake")

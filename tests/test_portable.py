@@ -21,6 +21,7 @@ from seedgrid.portable import functions, portable
 from seedgrid.portable.layer_rules import normal
 from seedgrid.portable.rules import EXACT, RULES
 from seedgrid.portable.selftest import CASES, GOLDEN, GRID, check, digest, grid_digest, numbers, run
+from seedgrid.portable.tables import PortableArray
 from tools.portable.child import arguments, bundled, expected, paint, psnr_db, walk
 from tools.portable.golden import SCHEDULERS
 
@@ -153,6 +154,8 @@ def test_unknown_operation_is_refused_by_its_name() -> None:
     """What has no rule gives no picture that could pass for a portable one."""
     with refused(RunError, "portable_refused", match="aten::special_bessel_j0"), portable():
         torch.special.bessel_j0(numbers(3))
+    with refused(RunError, "portable_refused", match="numpy.power"):
+        np.power.reduce(np.ones(3).view(PortableArray))
 
 
 def test_torch_is_as_it_was_after_the_block() -> None:

@@ -261,9 +261,9 @@ def _model_folder(entries: list[Entry]) -> Path:
 def _entries(
     studio: Studio, pictures: list[str], *, whole_round: bool, whole_work: bool
 ) -> list[Entry]:
-    """Find the pictures, or their whole rounds or works; each picture once, in order."""
+    """Find the pictures, or their whole rounds or works, each once, in order; no contact sheets."""
     found: dict[str, Entry] = {}
-    for name in pictures:
+    for name in [name for name in pictures if not is_sheet(Path(name))] or pictures:
         entry = studio.find(name)
         group: tuple[Entry, ...] = (entry,)
         if whole_work:

@@ -67,7 +67,7 @@ class PortableArray(np.ndarray):
         name = ufunc.__name__
         if name in _EXACT_UFUNCS and (method != "reduce" or name != "add"):
             return _portable(getattr(ufunc, method)(*plain, **options))
-        if method == "reduce":
+        if (name, method) == ("add", "reduce"):
             return _portable(np.add.accumulate(*plain, **options)[-1])
         if name not in _UFUNCS or method != "__call__":
             raise refusal(f"numpy.{name}")
