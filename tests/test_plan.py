@@ -7,7 +7,7 @@ from stores import MakeRecipes, MemoryStore
 from seedgrid.core.card import ModelCard
 from seedgrid.core.plan import describe_change, plan_again, plan_grid, plan_refine
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
-from seedgrid.core.variations import refine
+from seedgrid.core.variations import refine, steer
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
@@ -54,6 +54,8 @@ def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes
         assert describe_change(recipe, recipe.replace(**update)) == words
     assert describe_change(recipe.replace(spread=0.3), recipe) == "spread 0"
     assert describe_change(recipe, recipe) == ""
+    seven = recipe.replace(num_inference_steps=7)
+    assert describe_change(seven, steer(seven, seven, hold=0.8)) == "hold 0.8"  # six of seven
     foxes = recipe.replace(model=ModelRef(id="a/foxes", revision="1" * 40, weights_sha256="0" * 64))
     assert describe_change(recipe, foxes) == "model a/foxes"  # a commit says nothing to an artist
     newer = foxes.replace(model=foxes.model.model_copy(update={"revision": "2" * 40}))

@@ -43,7 +43,7 @@ def say_json(data: dict[str, Any]) -> None:
 
 
 def say_table(title: str, rows: Mapping[str, object]) -> None:
-    """Print a title and one indented line a row; nothing but "none" when there are none."""
+    """Print a title and one indented line for each row, or `none` under it."""
     say(title)
     for name, value in rows.items():
         say(f"  {name:<20} {value}")

@@ -1,4 +1,4 @@
-"""The commands that make pictures: grid, refine, matrix."""
+"""The commands that make pictures: grid, refine, final, matrix."""
 
 from pathlib import Path
 from typing import Annotated, Final

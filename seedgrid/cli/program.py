@@ -15,7 +15,7 @@ from seedgrid.core.process import first_stops, interrupt, set_up_logging
 from seedgrid.diffusion.process import tune_process
 from seedgrid.locales import locales
 
-# click's UsageError: of the copy that Typer has since 0.25, or of click itself before.
+# UsageError of Typer's own copy of click, which has no public name
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
 _PASS_ARGUMENTS_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
 _INTERRUPTED: Final = 130  # Typer's exit code after any signal

@@ -1,4 +1,4 @@
-"""Pictures: a `Picture` is in memory, an `Entry` is stored in the library and can be tagged."""
+"""Pictures: a `Picture` is in memory, an `Entry` is a PNG file, in the library with its marks."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Collection:
 
 def check_tag(text: str) -> str:
     """Return a tag in its normal form: NFC, single spaces, no `#` in front."""
-    # A text that is too long even with many spaces is cut before it is read.
+    # Only so many characters are normalised; a longer text is refused below.
     plain = " ".join(unicodedata.normalize("NFC", text[: 8 * MAX_TAG_CHARACTERS]).split())
     tag = plain.removeprefix("#").strip()
     if not tag:

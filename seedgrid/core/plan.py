@@ -53,8 +53,8 @@ def plan_refine(rows: Sequence[tuple[Entry, Sequence[Recipe]]]) -> tuple[Job, ..
 def describe_change(before: Recipe, after: Recipe) -> str:
     """Say in words what a variation changed: the words, the noise, then the settings.
 
-    It returns the suffix (`", artsy"`), or the whole prompt if it does not begin with the parent's;
-    a final's size and strength or network; `"10% of seed 7"`; `"guidance 3"`; or empty.
+    Joined by commas: the suffix (`, artsy`), or the whole prompt if it does not begin with the
+    parent's; `10% of seed 7`; `hold 0.5`; `guidance 3`. A final: its size, strength or network.
     """
     if after.start and after.start != before.start:
         how = after.upscaler.id if after.upscaler else f"strength {after.strength:g}"
@@ -72,7 +72,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
 
 
 def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
-    """Return `hold 0.5` for held steps and `only here` for a region, unless both are as before."""
+    """Return `hold 0.5`, and `only here` for a region; nothing where parent and steps are equal."""
     if after.parent is None or (after.parent, after.held_steps) == (
         before.parent,
         before.held_steps,
@@ -83,7 +83,7 @@ def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
 
 
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
-    """List settings that differ; those that no variation can set only if nothing else differs."""
+    """List settings that differ; those that no variation can set, only where nothing else does."""
     old, new = ask_again(before), ask_again(after)
     differing = [setting for setting in _SETTINGS if setting.value_in(old) != setting.value_in(new)]
     varied = [setting for setting in differing if setting.varies and not setting.decides_noise]
@@ -92,7 +92,7 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
 
 
 def _written(setting: Field, old: Request, new: Request) -> str:
-    """Return a value as it is typed in a variation; one number if all LoRAs have this scale."""
+    """Return a value as it is typed in a variation; one number if only LoRAs' scales changed."""
     is_zero = setting.varies is not None and setting.value_in(new) == 0  # `text` may be empty then
     text = "0" if is_zero else setting.text(new)
     if setting.name == "model":

@@ -1,7 +1,7 @@
 """Recipe: all settings that decide a picture. Passport: the environment that computed it.
 
-Equal recipes have equal ids and give equal pictures. A passport explains a difference between two
-computations of one recipe. What people type is a `Request`; `request.resolve` makes recipes of it.
+Equal recipes have equal ids and, with equal passports, give equal pictures. Passports explain why
+computations of one recipe differ. What people type is a `Request`; `request.resolve` makes recipes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 StartDigest = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
-# C0 controls but tab and newline, and DEL: text that databases and tokenizers choke on.
+# Control characters other than tab and newline are refused: databases and tokenizers choke on them.
 PromptText = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT_CHARACTERS, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$"),
@@ -137,7 +137,7 @@ class Recipe(Value):
     # Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py)
     weights: bool = False
     # The network that enlarges the start to this size, without any denoising; prompt and settings
-    # are then copied from the enlarged picture's recipe
+    # are then copied from the recipe of the picture that it enlarges
     upscaler: Upscaler | None = None
     # The recipe of the picture whose denoising trajectory this one follows, in the first steps or
     # outside a region; a parent may have a parent itself
@@ -286,7 +286,7 @@ def describe_mix(recipe: Recipe) -> str:
 
 
 def canonical_json(value: BaseModel) -> str:
-    """Return JSON that is the same for equal values: sorted keys, no spaces, no escapes."""
+    """Return JSON that is the same for equal values: sorted keys, no spaces, non-ASCII as it is."""
     data = value.model_dump(mode="json")
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -297,7 +297,7 @@ def digest(value: BaseModel) -> str:
 
 
 def first_reason(error: ValidationError, *, whole: str) -> str:
-    """Return the first validation error behind the path of its field, or behind `whole`."""
+    """Return the first validation error after the path of its field, or `whole` without one."""
     first = error.errors(include_url=False, include_input=False)[0]
     path = ".".join(str(part) for part in first["loc"])[:80] or whole
     return f"{path}: {first['msg'].lower()}"

@@ -1,9 +1,9 @@
 """Variations of a picture with its own seed: other words, or other settings, written in one line.
 
 A line that begins with the name of a field that may vary (`varies` in core/field.py) and a value of
-its form is a setting. The text after its comma, and every other line, is appended to the prompt. A
-variation may also be steered: it takes its parent's latents, in the first steps or outside a region
-(painted by `diffusion/steering.py`).
+its form is a setting. What follows, from its comma on, and every other line are appended to the
+prompt. A variation may also be steered: it takes its parent's latents, in the first steps or
+outside a region (painted by `diffusion/steering.py`).
 
     >>> read_variation("guidance 3").settings
     {'guidance': 3.0}
@@ -123,7 +123,7 @@ def _leading_setting(text: str) -> tuple[Field, str, str] | None:
 def fours(
     recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Suggest up to four variations of each setting; `models` have latents of its shape."""
+    """Suggest up to four variations of each setting; `models` have latents of equal shape."""
     steps = {round(factor * recipe.num_inference_steps) for factor in _FACTORS}
     guidances = {round(2 * factor * recipe.guidance_scale) / 2 for factor in _FACTORS}
     suggested = {
@@ -150,9 +150,10 @@ def refine(
 ) -> tuple[Recipe, ...]:
     """Vary a recipe line by line; everything else, above all the seed, stays the same.
 
-    Each text that is not blank makes one recipe; its words are appended to `prompt`, by default the
-    parent's. `card_of` is called only for lines with settings; the model's `vocabulary` translates
-    words of other languages. `hold` and `region` are those of `steer`; a line may set another hold.
+    Each text makes one recipe, or one for each choice in its braces; a blank one makes none. Words
+    are appended to `prompt`, by default the parent's. `card_of` is called only for lines with
+    settings; the model's `vocabulary` translates words of other languages. `hold` and `region` are
+    those of `steer`; a line may set another hold.
 
     Raise `variations_empty`, or for a wrong prompt, value or model.
 
@@ -240,7 +241,7 @@ def steer(
     """Return the variation `after` with the parent whose denoising trajectory it follows.
 
     `hold` is the share of the steps, from the first on, whose latents are those of `before`, 0 to
-    `MAX_HOLD`; a `region` limits what is painted. Without both, `after` keeps its own parent.
+    `MAX_HOLD`; a `region` limits what is painted. With neither, `after` keeps its own parent.
 
     Raise `hold_range`, `hold_steps`, `way_deep`, or `way_settings`: `after` differs from its parent
     in a setting that both must share.
@@ -263,12 +264,12 @@ def steer(
 
 
 def held_share(recipe: Recipe) -> float:
-    """Return the share of the steps that are held, 0 to 0.8."""
-    return recipe.held_steps / _steps_run(recipe)
+    """Return the share of the steps that are held, which `_held_steps` reads as the same number."""
+    return min(MAX_HOLD, recipe.held_steps / _steps_run(recipe))
 
 
 def _steps_run(recipe: Recipe) -> int:
-    """Return how many steps are run: image-to-image runs a part of them."""
+    """Estimate how many steps are run: image-to-image runs the share `strength` of them."""
     return max(1, int(recipe.num_inference_steps * recipe.strength))
 
 

@@ -1,4 +1,4 @@
-"""The only place where SeedGrid's randomness is made: one fresh CPU generator for each picture.
+"""The only place where generators for painting are made: a fresh one on the CPU for each picture.
 
 Drawing changes a generator's state, so every call of a pipeline needs new ones. One generator for a
 whole batch, or `[g] * 4`, ties only the first picture to its seed; a list of separate generators
@@ -36,7 +36,7 @@ def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
 
 @contextmanager
 def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterator[None]:
-    """Mix the noise of other seeds into the initial noise, inside the pipeline's call.
+    """Mix what `prepare_latents` returns for other seeds, the initial noise, in a pipeline's call.
 
     The pipeline's own `prepare_latents` also draws the other seeds' noise, so its shape, scale and
     packing fit. Later draws use the picture's own seed. Raises `noise_mix_unsupported` if the

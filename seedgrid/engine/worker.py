@@ -112,7 +112,7 @@ class Worker:
             self.ended.set()
 
     def _watch(self) -> None:
-        """Call `on_lost` after a long silence, counted in checks, so that sleep does not count."""
+        """Call `on_lost` after a long silence, in checks: a suspended computer makes none."""
         silent_s, last = 0.0, (self._work, 0)
         while not self.ended.wait(self._shared.patience.check_s):
             now = (self._work, self._num_heartbeats)

@@ -58,7 +58,7 @@ class Taken:
     is_new: bool = False  # whether it was not in the library before
     imported: Imported | None = None  # another tool's picture, as a request; it is not stored
     start: str | None = None  # a start in a bundle, by the SHA-256 of its pixels
-    work: tuple[WorkPicture, ...] = ()  # the pictures of a poster's work, without pixels
+    work: tuple[WorkPicture, ...] = ()  # of a poster: its pictures' recipes and lineages
     error: InputError | None = None  # why it could not be imported
 
 

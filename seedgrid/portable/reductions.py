@@ -1,7 +1,8 @@
 """Sums in one fixed order, and the rules of means, norms, running sums and evenly spaced numbers.
 
 The last half of the float64 terms is added onto the first half, until one number is left, so the
-order follows from the number of terms alone. As the order is fixed, no grids (grids.py) are needed.
+order follows from the number of terms alone. As the order is fixed, terms need not be
+rounded first, as grids.py does.
 """
 
 import math

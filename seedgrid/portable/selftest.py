@@ -1,8 +1,8 @@
 """Compare this machine's results with hashes of the results that docs/portable.md defines.
 
-If a hash differs, portable pictures differ from other machines': this build of torch or NumPy
-has a fault, or a new version of a library calls other operations. Each operation that has a rule is
-tested, with numbers from the raw integers of PCG64, which NumPy promises never to change.
+If a hash differs, so do the portable pictures of this machine and of others: this build of torch or
+NumPy has a fault, or a new version of a library calls other operations. Each operation that has a
+rule is tested, with numbers from the raw integers of PCG64, which NumPy promises never to change.
 """
 
 import hashlib

@@ -2,7 +2,8 @@
 
 They are stored by the SHA-256 of their pixels, by which a recipe names them, in the library's
 folder `starts`. A mask's white pixels may change, all others stay the parent's. Inside the region,
-near its edge, both pictures are blended in integers: every machine gets the same result.
+near its edge, the new picture and the parent's are blended in integers: every machine gets the same
+result.
 """
 
 import io
@@ -86,7 +87,7 @@ def write(folder: Path, start: Pixels) -> str:
 def read_picture(data: bytes) -> Pixels:
     """Read a picture upright and opaque, reduced to at most `MAX_SIDE_PX` a side.
 
-    Raises `start_unreadable` if it is no PNG, JPEG or WebP; `picture_large` for too much memory.
+    Raises `start_unreadable` if it is damaged, too large or no PNG, JPEG or WebP; `picture_large`.
     """
     from PIL import Image
 

@@ -254,7 +254,7 @@ def at_advised_width(recipe: Recipe) -> Recipe:
 
 
 def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], ModelCard]) -> None:
-    """Refuse recipes with models, LoRAs or networks that a public page does not offer.
+    """Refuse recipes with models, LoRAs or upscalers that a public page does not offer.
 
     Raise `lora_not_offered`, `upscaler_not_offered`, or what `card` raises for a model's name:
     `model_not_offered`.

@@ -21,7 +21,8 @@ PORT: Final = 6379
 CPU_SLOT: Final = "seedgrid_cpu"
 GPU_SLOT: Final = "seedgrid_gpu"
 SETTINGS: Final = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Listen at 127.0.0.1 only
+# "0" makes Ray listen at 127.0.0.1 only, on Linux, too
+LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def read_address(text: str) -> str:
@@ -36,7 +37,7 @@ def connect(cluster: str) -> str:
     """Connect this process to a cluster and return its `HOST:PORT`, for machines that join it.
 
     `cluster` is `local` (start one with this machine only), `auto` (the one that this machine has
-    joined) or `ray://HOST:PORT`. This machine must have joined that cluster, too, as Ray streams
+    joined) or `ray://HOST:PORT`. This machine must have joined that cluster before, as Ray streams
     no results to other clients. Raises `ray_missing`, `cluster_address`, or `cluster_refused` if no
     cluster is there or it refuses the connection.
     """
@@ -91,7 +92,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _make_private_token(path: Path) -> None:
-    """Create a token if there is none; let only its owner read it. Ray would let all users."""
+    """Create a token if there is none; let only its owner read it. Ray's own is readable by all."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

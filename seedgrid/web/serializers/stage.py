@@ -1,4 +1,4 @@
-"""The stage, the opening pictures and the status line as JSON; sentences are keys and data."""
+"""The stage, the opening pictures, the status line as JSON; a sentence is a key in locales/."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Who sends a request, PageState, and PageUpdate, which has the parts of a page that change.
+"""`Who` sends a request; `PageState`: what a page shows; `PageUpdate`: its parts that change.
 
 A cookie that no script reads names the visitor. A browser without cookies (in another site's frame)
 sends an id in a header and in addresses of files. Neither ids nor page states are trusted.
@@ -36,7 +36,7 @@ _MAX_EPOCH: Final = 2**53 - 2**20  # JavaScript's numbers are exact up to 2**53
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """The sender of a request, from a `host`; bounds count all senders of an `address` as one."""
+    """The sender of a request. `host` is its IP; bounds count by `address`, that or its /64."""
 
     visitor: str
     host: str
@@ -129,7 +129,7 @@ _epochs: Final = count(time.time_ns() // 1_000_000)  # From the clock, to grow o
 
 
 def next_epoch(epoch: int = 0) -> int:
-    """Return a number above `epoch` and all earlier ones."""
+    """Return a number above `epoch`, and above those that the counter gave before."""
     return max(next(_epochs), epoch + 1)
 
 
@@ -158,7 +158,7 @@ class PageUpdate:
 
     state: PageState | None = None  # For callers in this process; the browser gets `place`
     keyed: bool | None = None  # Whether addresses must name the visitor, as there is no cookie
-    offer: Json | None = None  # The options of the settings with a model
+    offer: Json | None = None  # What each setting offers with the chosen model
     place: Json | None = None  # The ids of what the page shows, and what can be done with it
     fields: Json | None = None  # Values for the fields, by name, of a dropped picture or a link
     advice: list[Json] | None = None  # Notices at fields, before anything is painted
