@@ -34,7 +34,7 @@ class ModelCard:
     scheduler: str
     schedulers: tuple[str, ...]  # The names that it can use, its default first
     dtype: DType = "float32"
-    lock_width: int = LOCK_WIDTH  # Smaller if a probe found that batch rows affect one another
+    lock_width: int = LOCK_WIDTH  # Its default batch size; 1 if its denoiser mixes pictures
     decoding_bytes: int = 0  # Approximate peak memory of decoding, bytes for a pixel of the picture
     enlarges: bool = True  # Whether its image-to-image finals are better than a plain enlargement
     upscaler: str = ""  # The name of the network made for its pictures; empty if there is none
@@ -57,7 +57,7 @@ class ModelCard:
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """Suffixes for successive rounds, the best first: the model's own, then the guide's.
+        """Suffixes for successive rounds, the best first: the model's own, the guide's, others.
 
         Attributes of several words (`at sunset`) come before single ones, which say little alone.
         """
@@ -97,7 +97,7 @@ class Vocabulary:
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def unknown(self, text: str) -> tuple[str, ...]:
-        """Return the words that the model does not know, as they were written, each once."""
+        """Return up to 8 words that the model does not know, as they were written, each once."""
         words = {word.casefold(): word for word in reversed(_WORD.findall(self.painted(text)))}
         strange = [word for low, word in words.items() if not self._knows(low)]
         return tuple(reversed(strange))[:_MAX_UNKNOWN]
@@ -163,7 +163,7 @@ class Shape:
 
 
 def shapes(card: ModelCard) -> tuple[Shape, ...]:
-    """Return the sizes that the page offers, the model's own first; only that if no other works."""
+    """Return the sizes that the page offers, the model's own first; no other if that is fixed."""
     own = (card.width, card.height)
     name = next((_name(ratio) for ratio in RATIOS if ratio[0] * own[1] == ratio[1] * own[0]), "")
     found = {own: Shape(ratio=name, width=own[0], height=own[1], is_own=True)}
@@ -183,7 +183,7 @@ def _fitted(ratio: tuple[int, int], card: ModelCard) -> tuple[int, int]:
 
 
 def rounded_side(side: float, multiple: int) -> int:
-    """Return the nearest side that the model supports, within the limits of a recipe."""
+    """Return the nearest multiple from `MIN_SIZE_PX` to `MAX_SIZE_PX`."""
     low = math.ceil(MIN_SIZE_PX / multiple)
     return min(max(round(side / multiple), low), MAX_SIZE_PX // multiple) * multiple
 

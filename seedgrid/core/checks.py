@@ -1,6 +1,6 @@
 """Checks of settings: texts become values, values are checked against the model's card.
 
-Each function raises an `InputError` at its field; fields.py says which one checks which setting.
+A wrong value raises an `InputError` at its field; fields.py says which check a setting has.
 
     >>> parse_seeds("0-3"), parse_seeds("7, 11 42")
     ((0, 1, 2, 3), (7, 11, 42))
@@ -118,7 +118,7 @@ def check_negative(text: str, card: ModelCard) -> str:
 
 
 def check_weights(is_on: bool, card: ModelCard) -> bool:
-    """Return whether brackets weigh words; refuse it for a model that does not support this."""
+    """Return whether brackets weigh words; raise `weights_family` if the model cannot do so."""
     if is_on and not card.has_weights:
         raise InputError("weights_family", field="weights", value=card.ref.id)
     return bool(is_on)
@@ -239,7 +239,7 @@ def _mix_error(text: str) -> InputError:
 
 
 MAX_SEEDS_AT_ONCE: Final = 256
-RANDOM: Final = "random"  # Typed to draw four seeds; the recipes hold the numbers
+RANDOM: Final = "random"  # Typed to draw four seeds; recipes hold the drawn numbers
 NUM_DRAWN: Final = 4
 
 MAX_SEEDS_CHARACTERS: Final = 10_000  # Of a list; 256 seeds with commas take a third of it

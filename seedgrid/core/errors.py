@@ -2,12 +2,12 @@
 
     SeedGridError
     ├── InputError       the request cannot be carried out (exit 2); `field` names the wrong field
-    │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
+    │   ├── ModelError   a model is missing, damaged, unsafe, not permitted, or does not fit
     │   ├── DeviceError  a device is not on this machine
     │   └── PictureError a file is not a picture that SeedGrid can read
-    ├── RunError         the work was started and did not succeed (exit 1)
+    ├── RunError         the work could not be started now, or did not succeed (exit 1)
     │   └── RunCancelled the work was stopped on request
-    └── LibraryError     the library's folder or database cannot be used
+    └── LibraryError     the library's folder, its database or a picture's file cannot be used
 
 An error is a code and its data; `locales/` has its sentence in each language. Command line and
 Python use English. A `Notice` has the same form, but is no error.
@@ -20,7 +20,7 @@ from typing import ClassVar, Final
 from seedgrid.core.text import one_line
 from seedgrid.locales import english
 
-MAX_VALUE_CHARACTERS: Final = 2000  # Of a text in a sentence; its file may be untrusted
+MAX_VALUE_CHARACTERS: Final = 2000  # Of a text in a sentence; it may come from an untrusted file
 
 MESSAGES: Final = english().errors  # `errors` in `locales/en.json`
 
@@ -66,7 +66,7 @@ class InputError(SeedGridError):
 
 
 class ModelError(InputError):
-    """A model is missing, damaged, unsafe, or does not fit the request."""
+    """A model is missing, damaged, unsafe, not permitted, or does not fit the request."""
 
     def __init__(self, code: str, **data: object) -> None:
         super().__init__(code, field="model", **data)
@@ -87,7 +87,7 @@ class PictureError(InputError):
 
 
 class RunError(SeedGridError):
-    """The work was started and did not give a picture."""
+    """The work could not be started now, or did not succeed."""
 
 
 class RunCancelled(RunError):  # noqa: N818 - a request, not an error
@@ -95,7 +95,7 @@ class RunCancelled(RunError):  # noqa: N818 - a request, not an error
 
 
 class LibraryError(SeedGridError):
-    """The library's folder or database cannot be used: full, read-only, damaged, locked."""
+    """The library's folder, database or a picture cannot be used: full, locked, damaged, lost."""
 
 
 class Notice:
@@ -129,7 +129,7 @@ _MEMORY_SENTENCES: Final = (
 )  # From torch's allocators, from readers that map files, and from Python's threads
 
 _ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
-"""oneDNN's messages when memory is refused; unsupported work names a "primitive descriptor"."""
+"""oneDNN's messages when memory is refused; unsupported work gives other messages."""
 
 
 def is_memory_error(error: BaseException) -> bool:

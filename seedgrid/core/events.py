@@ -1,8 +1,8 @@
 """Events of a run: frozen dataclasses without tensors or callables.
 
-A run's events are: any number of `Queued`, then `Loading`, once or more, if the model must be
-loaded, then `Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and `Eased` in any
-number, and at the end exactly one of `Done`, `Cancelled`, `Failed`.
+A run announces `Queued` while it waits, also between two batches; `Loading` when a model must be
+loaded; `Started`, `Noise`, `Step` for a batch; `Finished` or `Missed` for a picture (reused
+ones may come first); `Eased`; and at the end exactly one of `Done`, `Cancelled`, `Failed`.
 """
 
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Missed:
-    """One picture failed; the others of its batch did not, and the run goes on."""
+    """One picture failed, which does not affect the others of its batch; the run goes on."""
 
     cell: int
     error: SeedGridError  # The run ends with `Failed` and the first of these errors
@@ -92,7 +92,7 @@ class Cancelled:
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """The run could not go on; finished pictures stay in the library."""
+    """The run could not go on, or missed a picture; finished pictures stay in the library."""
 
     error: SeedGridError
 

@@ -34,12 +34,12 @@ class Field:
 
     name: str  # On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors
     _: KW_ONLY
-    # `"recipe"`: it decides the picture; `"placement"`: the device; `"run"`: neither of them
+    # What it decides: `"recipe"`: the picture; `"placement"`: the device; `"run"`: neither
     scope: Literal["recipe", "placement", "run"] = "recipe"
-    attributes: tuple[str, ...] = ()  # `Request`'s; by default the one it is declared with
+    attributes: tuple[str, ...] = ()  # Of `Request` or `Placement`; by default the declaring one
     # The option's type on the command line; bool is a switch. By default its attribute's type.
     value_type: type[str | int | float | bool] = str
-    # The command line's default and, if it is a text, the page's; None: the model card's
+    # The command line's default and, if it is a text, the page's; None leaves the field unset
     default: str | bool | None = None
     low: float = 0  # The least that a number may be
     high: float = math.inf  # The most that a number may be
@@ -48,16 +48,16 @@ class Field:
     reads_blank: bool = False  # Whether a blank text is parsed; else the field is unset
     # Turns a request's value, None if it is unset, into the recipe's, or raises InputError
     check: Callable[[Any, ModelCard], Any] | None = None
-    # The options of its dropdown for a model; None where they depend on the machine (model, device)
+    # The options of its dropdown for a model; None for `model` and `device`, and without a dropdown
     choices: Callable[[ModelCard], Sequence[str]] | None = None
     has_auto: bool = False  # Whether the first option is "auto", the model's own choice
     widget: Widget | None = None  # Its control on the page; `"bar"` is beside Generate
     row: str = ""  # Fields of one row are side by side on the page
     is_expert: bool = False  # Whether the page shows it only under More
     effect_override: Effect | None = None  # Its `effect`; None if `scope` decides it
-    help: str = ""  # Its text in `--help`; empty when it is no option
+    help: str = ""  # Its text in `--help`; if empty, no option is made from this `Field`
     metavar: str | None = None  # The name of its value in `--help`
-    in_link: bool = True  # Whether links contain it; links and dropped pictures then set it
+    in_link: bool = True  # Whether links contain it, if its scope is `"recipe"`
     imported: bool = False  # Whether it is imported as a number of `ForeignSettings`
     # The form of its value in a variation, as in `steps 8`; None if a variation cannot set it
     varies: re.Pattern[str] | None = None
@@ -80,7 +80,7 @@ class Field:
         return None if typed is False else typed
 
     def parse(self, text: str) -> Any:  # noqa: ANN401 (same)
-        """Parse a text, even a blank one; raise an InputError that names this field."""
+        """Parse a text, even a blank one; raise InputError."""
         if self.read is not None:
             return self.read(text)
         if self.value_type not in (int, float):
@@ -93,7 +93,7 @@ class Field:
         return self.value_type(number)
 
     def checked(self, request: object, card: ModelCard) -> dict[str, Any]:
-        """Return the recipe's attributes for its value in a request; empty without `check`."""
+        """Return recipe attributes for this field's value in a request; empty without `check`."""
         return self.as_attributes(self.check(self.value_in(request), card)) if self.check else {}
 
     def value_in(self, request: object) -> Any:  # noqa: ANN401 (same)
@@ -102,7 +102,7 @@ class Field:
         return values if len(values) > 1 else values[0]
 
     def text(self, request: object) -> str:
-        """Return its value in a request as it is typed; empty if it is unset."""
+        """Return its value in a request as it is typed; empty if it is unset or off."""
         value = self.value_in(request)
         is_unset = None in value if isinstance(value, tuple) else value is None
         if is_unset or value is False:

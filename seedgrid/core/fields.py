@@ -1,4 +1,4 @@
-"""Request: the settings as they were typed; its attributes' metadata hold each `Field`.
+"""Request: the settings that were asked for; its attributes' metadata hold each `Field`.
 
 Page, command line, links, imports and `request.resolve` read these declarations;
 docs/contributing.md says what else a new setting needs.
@@ -46,7 +46,7 @@ def _setting(name: str, initial: object = None, **details: Any) -> Any:  # noqa:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked for; None means "as the model's card says"."""
+    """What was asked for; None means the default, which is often the model card's."""
 
     prompt: str = _setting(
         "prompt",
@@ -237,7 +237,7 @@ class Request:
     )
 
 
-_NOT_IN_REQUEST: Final = {  # Fields by the name of the field before each on the page
+_NOT_IN_REQUEST: Final = {  # By the name of the field that precedes each on the page
     "weights": Field("more_prompts", scope="run", widget="lines", is_expert=True),
     "model": Field(
         "device",

@@ -16,7 +16,7 @@ from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
 from seedgrid.core.variations import WITHOUT_PARENT
 
 SCALES: Final = (2, 4)
-STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # A low one keeps the picture, a high one adds detail
+STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)  # A low strength changes little, a high one adds detail
 
 _MEMORY_SHARE: Final = 0.5  # Of the free memory; a final that needs more is decoded in tiles
 
@@ -32,7 +32,7 @@ def finals(
     """Return the recipes of a picture's finals, one for each strength.
 
     Raise `final_scale`; `final_model`: this model's finals are worse than a plain enlargement;
-    `start_family`: the model has no image-to-image; or as `check_size`.
+    `start_family`: the model has no image-to-image; or as `check_size` and `check_strength`.
     """
     larger = _larger(parent, scale)
     if not card.enlarges:

@@ -1,4 +1,4 @@
-"""Pictures: a `Picture` is in memory, an `Entry` is a PNG file, in the library with its marks."""
+"""Pictures: a `Picture` is in memory; an `Entry` describes a PNG file, with the artist's marks."""
 
 from __future__ import annotations
 
@@ -98,17 +98,17 @@ OURS: Final[tuple[Origin, ...]] = ("painted here", "verified here")
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A picture that is safe on disk, with its marks."""
+    """A picture in a PNG file, with its marks; a live run's picture has no file."""
 
-    path: Path  # The PNG file, absolute
+    path: Path  # The PNG file, absolute; `Path()` if there is none
     recipe: Recipe
     passport: Passport
     lineage: Lineage
     pixels_sha256: str  # Over the decoded RGB bytes, row by row
-    file_sha256: str  # Over the PNG file
+    file_sha256: str  # Over the PNG file; empty if there is none
     favourite: bool = False  # Whether the artist marked it as a favourite
     note: str = ""  # The artist's note on it
-    trashed: bool = False  # Whether it is in the trash; emptying that deletes the file
+    trashed: bool = False  # Whether it is in the trash; emptying the trash deletes the file
     tags: tuple[str, ...] = ()  # The artist's own words on it; see `check_tag`
     # Whether its file is missing; the picture can still be painted again, refined and trashed
     lost: bool = False

@@ -54,7 +54,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
     """Say in words what a variation changed: the words, the noise, then the settings.
 
     Joined by commas: the suffix (`, artsy`), or the whole prompt if it does not begin with the
-    parent's; `10% of seed 7`; `hold 0.5`; `guidance 3`. A final: its size, strength or network.
+    parent's; `10% of seed 7`; `hold 0.5`; `guidance 3`. Of a final: size, and strength or upscaler.
     """
     if after.start and after.start != before.start:
         how = after.upscaler.id if after.upscaler else f"strength {after.strength:g}"
@@ -72,7 +72,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
 
 
 def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
-    """Return `hold 0.5`, and `only here` for a region; nothing where parent and steps are equal."""
+    """Return `hold 0.5`, `only here` for a region; empty if parent and held steps are unchanged."""
     if after.parent is None or (after.parent, after.held_steps) == (
         before.parent,
         before.held_steps,
@@ -83,7 +83,7 @@ def _describe_steering(before: Recipe, after: Recipe) -> list[str]:
 
 
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
-    """List settings that differ; those that no variation can set, only where nothing else does."""
+    """List differing settings; those that no variation can set only if nothing else differs."""
     old, new = ask_again(before), ask_again(after)
     differing = [setting for setting in _SETTINGS if setting.value_in(old) != setting.value_in(new)]
     varied = [setting for setting in differing if setting.varies and not setting.decides_noise]
@@ -92,7 +92,7 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
 
 
 def _written(setting: Field, old: Request, new: Request) -> str:
-    """Return a value as it is typed in a variation; one number if only LoRAs' scales changed."""
+    """Return a value as typed in a variation; for the same LoRAs at one scale, only the number."""
     is_zero = setting.varies is not None and setting.value_in(new) == 0  # `text` may be empty then
     text = "0" if is_zero else setting.text(new)
     if setting.name == "model":

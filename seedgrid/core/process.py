@@ -39,7 +39,7 @@ class Interrupts:
         return 128 + (self.number or signal.SIGINT)
 
 
-_nested: list[Interrupts] = []  # Nested blocks share one object, so that they count together
+_nested: list[Interrupts] = []  # Nested blocks share one object: a signal counts in all
 
 
 def end_at_once() -> None:
@@ -52,8 +52,8 @@ def end_at_once() -> None:
 def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
     """Call `stop` at the first signal inside the block; the second signal ends the process.
 
-    `stop` is called on the main thread, between two of its instructions, and may raise; in another
-    thread no handler is installed. Finished pictures are on disk before they are announced.
+    `stop` is called on the main thread, between two of its instructions, and may raise. In another
+    thread, no signal calls it. Ending the process loses no picture that was announced.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Interrupts()
@@ -119,7 +119,7 @@ def set_up_logging() -> None:
 def trim_heap() -> None:
     """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
-    By itself, that library gives back only the end of the heap: a small block there keeps the rest.
+    By itself, that library frees only the heap's end: one block in use there holds back the rest.
     """
     if sys.platform.startswith("linux"):
         malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -75,7 +75,7 @@ class Piece:
 def compare_words(before: str, after: str) -> tuple[Piece, ...]:
     """Compare two prompts: return their pieces in reading order, same, added or removed.
 
-    Joining all but the removed ones gives `after`, all but the added ones `before`.
+    Joining all pieces except removed ones gives `after`; joining all except added ones, `before`.
     """
     compared = _compare(_tokens(before), _tokens(after))
     return tuple(Piece(kind=kind, text="".join(words)) for kind, words in compared if words)
@@ -104,9 +104,9 @@ _MAX_CHOSEN: Final = 256
 
 
 def alternatives(text: str, *, field: str = "prompt") -> tuple[str, ...]:
-    """Return the texts that `{red|blue} fox` stands for; raise `pictures_count` above 256.
+    """Return the texts that `{red|blue} fox` stands for; raise `pictures_count` for over 256.
 
-    Braces without a bar, and nested braces, are kept as text.
+    Braces without a bar, and braces around others, are kept as text.
     """
     parts = _CHOICE.split(text)  # Every second part is the text inside braces
     choices = [
@@ -125,7 +125,7 @@ def open_lists(
     """Return the texts with a list's name, as in `a __coat__ fox`, replaced by each of its lines.
 
     `lines_of` returns the lines of the list with a name (letters, digits, `-` and `_`, at most 64).
-    Choices in braces stay as they are. Raise `pictures_count` above 256, or as `lines_of`.
+    Choices in braces stay as they are. Raise `pictures_count` for over 256 texts, or as `lines_of`.
     """
     parts = _LIST.split(text)  # Every second part is a list's name
     choices = [lines_of(part) if at % 2 else [part] for at, part in enumerate(parts)]

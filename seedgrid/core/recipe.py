@@ -130,7 +130,7 @@ class Recipe(Value):
     arithmetic: Arithmetic = "native"
     # The prompt as it was typed, if `prompt` is its translation into the model's words
     typed_prompt: PromptText = ""
-    # SHA-256 of the pixels, not resized, that image-to-image begins from; empty for text alone
+    # SHA-256 of the start picture's pixels, before any resizing; empty without a start picture
     start: StartDigest = ""
     # Image-to-image's `strength`, as in diffusers; 1 without a start
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -177,7 +177,7 @@ class Recipe(Value):
 
     @property
     def line(self) -> tuple[Recipe, ...]:
-        """The recipe, its parent, the parent of that, and so on."""
+        """The recipe, its parent, the parent's parent, and so on."""
         return (self, *(self.parent.line if self.parent else ()))
 
     @property
@@ -186,7 +186,7 @@ class Recipe(Value):
         return frozenset(each for one in self.line for each in (one.start, one.mask) if each)
 
     def unlike(self, parent: Recipe) -> str:
-        """Return the first of `_SAME_AS_PARENT` in which a parent differs; empty if none does."""
+        """Return the first name in `_SAME_AS_PARENT` whose value a parent does not share, or ""."""
         differing = (n for n in _SAME_AS_PARENT if getattr(self, n) != getattr(parent, n))
         return next(differing, "")
 
@@ -234,7 +234,7 @@ class Passport(BaseModel):
     """The environment that computed a picture: everything that was measured to change bits.
 
     Fields that this version does not know are kept: a passport may come from another release.
-    `diffusion/environment.py` fills it in; `{}` is the passport of a picture without one.
+    `diffusion/environment.py` fills it in; the empty one (`{}`) means that none is known.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
@@ -297,7 +297,7 @@ def digest(value: BaseModel) -> str:
 
 
 def first_reason(error: ValidationError, *, whole: str) -> str:
-    """Return the first validation error after the path of its field, or `whole` without one."""
+    """Return the first validation error, with its field's path, else `whole`, in front."""
     first = error.errors(include_url=False, include_input=False)[0]
     path = ".".join(str(part) for part in first["loc"])[:80] or whole
     return f"{path}: {first['msg'].lower()}"

@@ -24,7 +24,7 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= portable_settings(request)
-    if settings["weights"]:  # These calls only raise `weight_range`.
+    if settings["weights"]:  # Called only to raise `weight_range` for wrong weights.
         read_weights(settings["prompt"])
         read_weights(settings["negative_prompt"])
     settings |= start_settings(request, settings, card)
@@ -39,9 +39,10 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 def start_settings(
     request: Request, settings: Mapping[str, Any], card: ModelCard
 ) -> dict[str, Any]:
-    """Return strength and steps; with a start, the default steps grow by those that are skipped.
+    """Return the steps, and strength 1 without a start.
 
-    Raise `strength_start` for strength without a start, `strength_small` if no step would be run.
+    With a start, default steps grow by those that are skipped. Raise `strength_start` for strength
+    without a start, `strength_small` if no step would be run.
     """
     start, strength = settings["start"], settings["strength"]
     steps = settings["num_inference_steps"]
@@ -100,7 +101,7 @@ ADVICE_CODES: Final = frozenset(
 _MAX_SUBJECTS: Final = 10  # Subjects of the model that a notice lists
 _SIDE_RATIOS: Final = (0.7, 1.6)  # To the model's mean side; beyond them objects repeat or break
 _MAX_STRETCH: Final = 2.5  # Aspect ratio relative to the model's
-_FEW_STEPS: Final = 4  # Models with at most so many by default lose detail at twice their number
+_FEW_STEPS: Final = 4  # Models with at most so many default steps lose detail at twice as many
 _WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")  # Brackets and their weights
 _LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
 
@@ -121,11 +122,11 @@ def advise(
     suffixes: Sequence[str] = (),
     language: str = "en",
 ) -> tuple[Advice, ...]:
-    """Return the notices about a request before it is painted; nothing is refused.
+    """Return the notices about a request before it is painted; they refuse nothing.
 
-    They say which words of the prompt, of `also` (more prompts) and of `suffixes` (words of its
-    variations) are unknown, that a size or a number of steps is unusual, and which settings have
-    no effect.
+    They say which words of the prompt, the negative prompt, `also` (more prompts) and `suffixes`
+    (words of variations) are unknown, that a size or a number of steps is unusual, and that a
+    negative prompt or weights have no effect.
     """
     advice = [
         _words("prompt", " ".join([request.prompt, *also]), card, language),
@@ -159,7 +160,7 @@ def _weights(request: Request, card: ModelCard) -> Advice | None:
 
 
 def _negative(request: Request, card: ModelCard) -> Advice | None:
-    """Say that a negative prompt has no effect: it needs guidance above 1."""
+    """Say that a negative prompt has no effect: the model ignores it, or guidance is at most 1."""
     if not request.negative_prompt.strip():
         return None
     if not card.has_negative_prompt or not card.has_prompt:

@@ -1,6 +1,6 @@
 """Estimated painting times: moving averages over painted batches and loaded models.
 
-For a size that was not painted yet, the nearest size of the model is used, else another model.
+For a size not painted yet, the model's nearest size is used, or else another model's nearest.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Final
 from seedgrid.core.recipe import Recipe
 
 _GUESS_S: Final = 1e-6  # Per pixel and step, until something is painted: 0.26 s a step at 512x512
-_SCHEDULER_RUNS_ALL: Final = "LCM"  # The scheduler with which a start may skip no steps
+_SCHEDULER_RUNS_ALL: Final = "LCM"  # With this scheduler, some models run all steps from a start
 _SLOWER_WEIGHT: Final = 0.3  # In the average: a slower batch may be due to a busy machine
 
 _Key = tuple[str, str, int, int]
@@ -36,12 +36,12 @@ def num_steps_run(recipe: Recipe) -> int:
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return the number of pixels times that of the steps that are run."""
+    """Return the number of pixels times the number of steps that are run."""
     return recipe.width * recipe.height * num_steps_run(recipe)
 
 
 class Speeds:
-    """Measured times per pixel, by model, arithmetic and size; only one thread may record."""
+    """Measured times per pixel, by model, arithmetic, size; simultaneous records may lose one."""
 
     def __init__(self) -> None:
         self._rates: dict[_Key, _Rate] = {}

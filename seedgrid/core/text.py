@@ -94,7 +94,7 @@ def is_model_name(text: str) -> bool:
 
 
 def library_release(version: str) -> str | None:
-    """Return a release as PyPI has it, `"2.13.0"`, without a build's suffix; else None."""
+    """Return a release as on PyPI, `"2.13.0"`, without a build's suffix; None for other texts."""
     public = version.partition("+")[0]
     return public if _RELEASE.fullmatch(public) else None
 
@@ -105,7 +105,7 @@ _FALLBACK_NAME: Final = "seedgrid"
 
 
 def picture_filename(prompt: str, seed: int, change: str = "") -> str:
-    """Name a file by prompt, change and seed; `seedgrid-seed-2.png` if they have no ASCII letters.
+    """Name a file by words and seed; `seedgrid-seed-2.png` if no word has ASCII letters or digits.
 
     Windows reserves names such as `con`; none of them ends with a seed.
     """

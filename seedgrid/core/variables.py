@@ -70,7 +70,7 @@ def allowed_models() -> frozenset[str] | None:
 
 
 def is_offered(*names: str) -> bool:
-    """Tell whether this page offers a model or LoRA with one of these names; True if not public."""
+    """Tell whether this page offers any of these names; always if not public or without a list."""
     allowed = allowed_models()
     return allowed is None or not is_public() or not allowed.isdisjoint(names)
 

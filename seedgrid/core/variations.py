@@ -1,9 +1,9 @@
 """Variations of a picture with its own seed: other words, or other settings, written in one line.
 
-A line that begins with the name of a field that may vary (`varies` in core/field.py) and a value of
-its form is a setting. What follows, from its comma on, and every other line are appended to the
-prompt. A variation may also be steered: it takes its parent's latents, in the first steps or
-outside a region (painted by `diffusion/steering.py`).
+A line may begin with settings: names of fields that may vary (`varies` in core/field.py), each with
+a value of its form. The rest of the line, with the comma before it, is appended to the prompt. A
+variation may also be steered: it takes its parent's latents, in the first steps or outside a region
+(painted by `diffusion/steering.py`).
 
     >>> read_variation("guidance 3").settings
     {'guidance': 3.0}
@@ -95,7 +95,7 @@ def read_variation(text: str) -> Variation:
 
 
 def words_of(text: str) -> str:
-    """Return the words that a line appends to the prompt; none if it cannot be read."""
+    """Return the words that a line appends to the prompt; empty if the line is invalid."""
     try:
         return read_variation(text).words
     except InputError:
@@ -123,7 +123,7 @@ def _leading_setting(text: str) -> tuple[Field, str, str] | None:
 def fours(
     recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Suggest up to four variations of each setting; `models` have latents of equal shape."""
+    """Suggest up to four lines of each kind; `models` must have latents of the recipe's shape."""
     steps = {round(factor * recipe.num_inference_steps) for factor in _FACTORS}
     guidances = {round(2 * factor * recipe.guidance_scale) / 2 for factor in _FACTORS}
     suggested = {
@@ -241,7 +241,7 @@ def steer(
     """Return the variation `after` with the parent whose denoising trajectory it follows.
 
     `hold` is the share of the steps, from the first on, whose latents are those of `before`, 0 to
-    `MAX_HOLD`; a `region` limits what is painted. With neither, `after` keeps its own parent.
+    `MAX_HOLD`; a `region` limits what is painted. Without either, `after` is not changed.
 
     Raise `hold_range`, `hold_steps`, `way_deep`, or `way_settings`: `after` differs from its parent
     in a setting that both must share.
@@ -264,7 +264,7 @@ def steer(
 
 
 def held_share(recipe: Recipe) -> float:
-    """Return the share of the steps that are held, which `_held_steps` reads as the same number."""
+    """Return the share of held steps, from which `_held_steps` gets the same number of steps."""
     return min(MAX_HOLD, recipe.held_steps / _steps_run(recipe))
 
 

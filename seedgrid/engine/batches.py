@@ -34,7 +34,7 @@ class LastPassports:
         self._passports: dict[tuple[str, Placement], Passport] = {}
 
     def get(self, recipe: Recipe, placement: Placement) -> Passport | None:
-        """Return the passport of recipes like this one; None if none was painted yet."""
+        """Return the passport of recipes like this one; None if it is not known."""
         return self._passports.get(_passport_key(recipe, placement))
 
     def put(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
@@ -130,14 +130,14 @@ class Batches:
         return self._passports.setdefault(key, passport.digest) == passport.digest
 
     def requeue(self, cells: Cells, *, excluded: str = "") -> None:
-        """Put a batch back at the front; the painter `excluded` gets no more of this run."""
+        """Put an active run's batch back in front; painter `excluded` gets no more of the run."""
         with self._lock:
             self.excluded_painters |= {excluded} - {""}
             if self._error is None and not self.run.cancelled:
                 self._ready.appendleft(cells)
 
     def retry_or_fail(self, cells: Cells, error: SeedGridError) -> None:
-        """Requeue a batch after a lost worker or full memory; fail the run after other errors."""
+        """Requeue a batch, twice at most for lost workers, or with less memory; or fail the run."""
         if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
             self._losses[cells] += 1
             self.requeue(cells)

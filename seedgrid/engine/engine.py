@@ -119,7 +119,7 @@ class Engine:
             notices: Notices about the jobs, for the owner.
 
         Raises:
-            RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
+            RunError: `too_many_runs`, `too_many_here` or `queue_full`; or the engine has ended.
             InputError: `run_long`: the run takes longer than `bounds` allows.
             LibraryError: The library has no room for so many pictures.
         """
@@ -156,7 +156,7 @@ class Engine:
         return run
 
     def painted_live(self, owner: str, recipe_id: str) -> Pixels | None:
-        """Return a picture of an owner's live runs, (height, width, 3) uint8; None if dropped."""
+        """Return a picture of an owner's live runs, (height, width, 3) uint8; None without one."""
         return self._shared.live_pictures.get(owner, recipe_id)
 
     def is_busy_for_others(self, owner: str) -> bool:
@@ -191,7 +191,7 @@ class Engine:
 
         `owner` and `address` are as in `submit`, empty for tasks of the program itself; `recipes`
         are what the function will paint. Return a future of its result, which is cancelled if the
-        engine closes before. Raise RunError as `submit`.
+        engine closes first. Raise RunError and InputError as `submit`.
         """
         asker = Asker(owner=owner, address=address)
         task = Task(function=function, asker=asker, recipes=tuple(recipes))
@@ -204,7 +204,7 @@ class Engine:
         return task.future
 
     def warm(self, model: str | None = None) -> None:
-        """Load a model before a run needs it; `warmth` tells how far that is."""
+        """Load a model before a run needs it; `warmth` has the state of loading."""
         recipe = resolve(Request(prompt="a picture", seeds=(0,)), self._backend.card(model))[0]
         self.warmth = Warmth(state="loading", model=recipe.model.id)
 
@@ -256,7 +256,7 @@ class Engine:
         with self._lock:
             if self._shared.queue.is_closed:
                 backend.close()
-            else:  # If the painter hangs, its worker calls `backend.close`, which ends its process.
+            else:  # If the painter hangs, its worker calls `backend.close`, which ends the painter.
                 self._workers[name] = Worker(backend, self._shared, backend.close, name)
 
     def _remove_painter(self, name: str) -> None:

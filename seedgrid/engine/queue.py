@@ -27,7 +27,7 @@ _CHECK_S: Final = 0.5  # How often a waiting worker checks whether it should end
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Limits for a public page; times are estimates of `core/speeds.py`. None is no limit."""
+    """Limits for a public page; times are estimates of `core/speeds.py`. None means no limit."""
 
     queue_s: float | None = None  # Time of all requests that wait or go on
     run_s: float | None = None  # Time of one request

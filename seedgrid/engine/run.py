@@ -136,7 +136,7 @@ class Run:
 
     @property
     def finished(self) -> Mapping[int, Entry]:
-        """The pictures that are saved so far, by cell."""
+        """The pictures that are finished so far, by cell; those of a live run are not saved."""
         events = self._events()
         return {event.cell: event.entry for event in events if isinstance(event, Finished)}
 
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def unsaved_recipes(self) -> tuple[Recipe, ...]:
-        """The recipes of the pictures that are not saved yet."""
+        """The recipes of the pictures that are not finished yet."""
         finished = self.finished
         return tuple(job.recipe for cell, job in enumerate(self.jobs) if cell not in finished)
 
@@ -172,12 +172,12 @@ class Run:
 
     @property
     def last_event(self) -> Event | None:
-        """The last event, when the run has ended."""
+        """The last event; None until the run has ended."""
         with self._changed:
             return self._log[-1][1] if self.has_ended else None
 
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
-        """Wait until there is an event of one of these kinds, or the run has ended."""
+        """Wait, at most `timeout_s`, for an event of one of these kinds or the end of the run."""
 
         def has_come() -> bool:
             return self.has_ended or any(isinstance(event, kinds) for _, event in self._log)
@@ -193,7 +193,7 @@ class Run:
     def events(self, timeout_s: float | None = None) -> Iterator[Event]:
         """Follow the run from its beginning; raise TimeoutError after `timeout_s` without an event.
 
-        A `Noise`, `Step` or `Queued` that a later one has replaced may be left out, nothing else.
+        A `Noise`, `Step` or `Queued` that a later event has replaced may be left out, nothing else.
         """
         since = 0
         while True:

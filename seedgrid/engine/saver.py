@@ -1,6 +1,6 @@
 """Saver: the thread that saves and announces pictures, in order, while the next are painted.
 
-This module also finds pictures that need no painting: in the library, and painted by live runs.
+This module also finds pictures that need no painting: saved ones, and those of live runs.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ class Reusable:
 def find_reusable(
     run: Run, cells: Iterable[int], passport: Passport, live_pictures: LivePictures
 ) -> Reusable:
-    """Look for pictures of a run in its library and among those painted live for its owner."""
+    """Look for pictures in the run's library and its owner's live runs, unless it is `fresh`."""
     ids = {} if run.fresh else {cell: run.jobs[cell].recipe.id for cell in cells}
     saved = run.library.find_painted(tuple(ids.values()), passport.digest) if ids else {}
     entries = {cell: saved[recipe_id] for cell, recipe_id in ids.items() if recipe_id in saved}
@@ -107,7 +107,7 @@ class Saver:
         Thread(target=self._work, name="seedgrid-saver", daemon=True).start()
 
     def enqueue(self, function: Callable[[], object]) -> Future[None]:
-        """Call a function on the saver's thread, after all functions that were enqueued before."""
+        """Call a function on the saver's thread, in order; after `close`, cancel its future."""
         done: Future[None] = Future()
         with self._lock:
             if self._is_closed:
@@ -132,7 +132,7 @@ class Saver:
         return self.enqueue(partial(_save, run, pictures))
 
     def save_reusable(self, run: Run, reusable: Reusable) -> tuple[Future[None], ...]:
-        """Save and announce pictures that need no painting; those of live runs as newly painted."""
+        """Save and announce reusable pictures; those of live runs are announced as just painted."""
         cells = list(reusable.from_library.items())
         saved = [
             self.enqueue(partial(_save_copies, run, cells[at : at + _COPIED_TOGETHER]))

@@ -1,7 +1,7 @@
 """Worker: the thread of one painter. It takes batches and tasks from the queue, one at a time.
 
 On one machine there is one worker, and its thread alone touches torch; in a cluster there is one
-for each remote painter. An error ends its run, not the thread.
+for each remote painter. An error in a run ends the thread only if the painter is lost.
 """
 
 import logging
@@ -112,7 +112,7 @@ class Worker:
             self.ended.set()
 
     def _watch(self) -> None:
-        """Call `on_lost` after a long silence, in checks: a suspended computer makes none."""
+        """Call `on_lost` after a silence of many checks: a suspended computer makes no checks."""
         silent_s, last = 0.0, (self._work, 0)
         while not self.ended.wait(self._shared.patience.check_s):
             now = (self._work, self._num_heartbeats)

@@ -1,6 +1,7 @@
 """The models, LoRAs and upscaler networks on this machine or to download.
 
-A public page shows only those that it offers, and refuses changes: `download_forbidden`.
+A public page shows only those that it offers. It refuses all changes with `download_forbidden`,
+but allows downloads of the models in `SEEDGRID_ALLOWED_MODELS`.
 """
 
 import contextlib
@@ -60,7 +61,7 @@ class ModelManager:
     def find_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs from names or files with scales, as in `"fox.safetensors=0.8"`.
 
-        Files are remembered by name. Raise if one is missing or no LoRA, or a scale is invalid.
+        Files are remembered by name. Raise if a file is missing or no LoRA, or a scale is invalid.
         """
         loras = []
         for text in named:

@@ -83,7 +83,7 @@ AnyPicture = Entry | str | Path
 def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
     """Return the entry of a picture; the library is opened for an id only.
 
-    Raise for a bad file, and `picture_unknown` or `picture_ambiguous` for an id.
+    Raise PictureError for a bad file, `picture_unknown` or `picture_ambiguous` for an id.
     """
     if isinstance(picture, Entry):
         return picture

@@ -66,7 +66,7 @@ LISTS: Final = "styles"  # The folder of a library with the artist's word lists
 _RUNS: Final = 1000  # The most runs of each owner, waiting or running
 _OWNER: Final = "studio"  # The owner of runs that name none
 _NUM_VARIATIONS: Final = 4
-_MIN_DECODING_SHARE: Final = 0.5  # Share of painting time from which live runs use a tiny decoder
+_MIN_DECODING_SHARE: Final = 0.5  # Live runs use a tiny decoder if decoding takes this share
 _TINY_SAVES: Final = 0.6  # Share of decoding time that a tiny decoder saves
 
 
@@ -190,7 +190,7 @@ class Studio:
 
         Args:
             prompt: The words.
-            seeds: One picture for each.
+            seeds: `"0-3"`, `7` or `[7, 11, 42]`; one picture for each.
             loras: Files or names of LoRAs, with a scale as in `"fox.safetensors=0.8"`; a prompt may
                 name them too, as `<lora:fox:0.8>`.
             fresh: Compute pictures that the library already has, too.
@@ -198,7 +198,7 @@ class Studio:
 
         Raises:
             InputError: The request is wrong; nothing was started.
-            RunError: The run failed after its start; finished pictures are in the library.
+            RunError: The run was refused, or failed; finished pictures are in the library.
             LibraryError: The pictures cannot be stored.
         """
         return self.matrix([prompt], seeds, loras=loras, fresh=fresh, **settings)
@@ -267,7 +267,7 @@ class Studio:
     def film(self, picture: AnyPicture, path: str | Path) -> Film:
         """Paint a picture again, wait for it, and write the previews of its steps as a film.
 
-        The library has no previews, so this takes as long as a batch of the picture's width. The
+        The library has no previews, so this takes as long as a batch at its lock width. The
         library does not change.
 
         Args:
@@ -297,7 +297,7 @@ class Studio:
         Raises:
             InputError: A field of the request is wrong; nothing was started.
             ModelError: As `card`.
-            RunError: `too_many_runs`: the owner's limit is reached.
+            RunError: As `Engine.submit`, for example `too_many_runs`.
             LibraryError: The pictures cannot be stored.
         """
         request = with_start(request, lambda: options.get("library") or self.library)
@@ -379,7 +379,7 @@ class Studio:
             scale: 2 or 4 times as wide and high.
             strengths: Image-to-image strengths, a picture each; `[0.3]` gives one.
             upscaler: The name or .safetensors file of a network that makes one enlarged picture
-                instead; with default `strengths`, the model's own if its finals are worse.
+                instead; with default `strengths`, the model's own if its card has `enlarges=False`.
             **options: See `RunOptions`.
 
         Raises:
@@ -496,12 +496,12 @@ class Studio:
     def advise(
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
     ) -> tuple[Advice, ...]:
-        """Return the notices about a request, before anything is painted."""
+        """Return the notices about a request; nothing is painted."""
         words = [words_of(each) for each in suffixes]
         return advise(request, self.card(request.model), suffixes=words, language=language)
 
     def live_seconds(self, request: Request, count: int) -> float | None:
-        """Return how many seconds `count` such pictures take live; None if none was painted yet.
+        """Return how many seconds `count` such pictures take live; None before one was painted.
 
         Raises:
             SeedGridError: As `resolve`.
@@ -517,7 +517,7 @@ class Studio:
         return self.engine.is_busy_for_others(owner)
 
     def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
-        """Return the placement, with a tiny decoder if decoding takes half the time or more."""
+        """Return the placement, with a tiny decoder if that is possible and saves enough time."""
         is_cluster = self.engine.num_painters > 0
         can_use_tiny = not (recipe.start or recipe.mask or recipe.is_portable or is_cluster)
         if not can_use_tiny or self.engine.speeds.decoding_share(recipe) < _MIN_DECODING_SHARE:
@@ -534,7 +534,7 @@ class Studio:
     def _painted_ancestor(
         self, entry: Entry, library: Library | None
     ) -> tuple[Entry, tuple[Notice, ...]]:
-        """Return the picture or, with a notice, what a network enlarged; raise `upscaler_words`."""
+        """Return the picture or, with a notice, that which was enlarged; raise `upscaler_words`."""
         notices: tuple[Notice, ...] = ()
         while entry.recipe.upscaler is not None:
             network = entry.recipe.upscaler.id

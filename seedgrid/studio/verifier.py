@@ -27,7 +27,7 @@ _BATCH: Final = 64  # Number of pictures that are verified together
 
 
 class Verifier:
-    """Verifies pictures, records films, probes the lock; runs have priority. Thread-safe."""
+    """Verifies pictures, makes films, probes the lock; a new run cancels a probe. Thread-safe."""
 
     def __init__(
         self, engine: Engine, card: Callable[[str | None], ModelCard], placement: Placement
@@ -49,7 +49,7 @@ class Verifier:
         """Paint pictures again from their recipes and compare them, on behalf of `owner`.
 
         `watch` receives the progress, and can cancel; by default `device` is the passports' own.
-        Raise if a public page does not offer what a recipe needs.
+        Raise if a public page does not offer what a recipe needs, or as `Engine.submit_task`.
         """
         from seedgrid.verify.verifying import verify
 
@@ -85,7 +85,7 @@ class Verifier:
             watch.cancelled = True  # Also when the caller stops early
 
     def start_film(self, entry: Entry) -> Future[Film]:
-        """Paint a picture again between two batches, and return the previews of its steps."""
+        """Start painting a picture again; return a future of the previews of its steps."""
         from seedgrid.export.film import paint_film
 
         placement = replace(self._engine.placement, previews=True)
@@ -97,7 +97,7 @@ class Verifier:
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
         """Probe whether the lock holds for recipes like this one; a new run cancels the probe.
 
-        The report is None if the backend has no probe. Raise `RunCancelled`, or `engine_closed`.
+        A backend without a probe reports None. Raise `engine_closed`, the future `RunCancelled`.
         """
         watch = self._probe_watch = Unwatched()
         return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
