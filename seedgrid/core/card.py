@@ -183,7 +183,7 @@ def _fitted(ratio: tuple[int, int], card: ModelCard) -> tuple[int, int]:
 
 
 def rounded_side(side: float, multiple: int) -> int:
-    """Return the nearest multiple from `MIN_SIZE_PX` to `MAX_SIZE_PX`."""
+    """Return the multiple nearest to a side, from `MIN_SIZE_PX` to `MAX_SIZE_PX`."""
     low = math.ceil(MIN_SIZE_PX / multiple)
     return min(max(round(side / multiple), low), MAX_SIZE_PX // multiple) * multiple
 

@@ -39,7 +39,7 @@ class Interrupts:
         return 128 + (self.number or signal.SIGINT)
 
 
-_nested: list[Interrupts] = []  # Nested blocks share one object: a signal counts in all
+_nested: list[Interrupts] = []  # Nested blocks share one object: a signal counts in all of them
 
 
 def end_at_once() -> None:

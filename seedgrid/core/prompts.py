@@ -104,7 +104,7 @@ _MAX_CHOSEN: Final = 256
 
 
 def alternatives(text: str, *, field: str = "prompt") -> tuple[str, ...]:
-    """Return the texts that `{red|blue} fox` stands for; raise `pictures_count` for over 256.
+    """Return the texts that `{red|blue} fox` stands for; raise `pictures_count` over 256 texts.
 
     Braces without a bar, and braces around others, are kept as text.
     """
