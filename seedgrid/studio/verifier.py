@@ -97,7 +97,8 @@ class Verifier:
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
         """Probe whether the lock holds for recipes like this one; a new run cancels the probe.
 
-        A backend without a probe reports None. Raise `engine_closed`, the future `RunCancelled`.
+        The report is None if the backend has no probe. Raise `engine_closed` or `engine_lost`; the
+        future raises `RunCancelled` if the probe is cancelled.
         """
         watch = self._probe_watch = Unwatched()
         return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
