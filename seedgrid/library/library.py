@@ -102,7 +102,7 @@ class Library(Searches):
     def add_png(self, data: bytes) -> Entry:
         """Add a SeedGrid PNG file once, unchanged, as "taken in": its recipe may be false.
 
-        Raise PictureError: the file has no recipe, is damaged, or its pixels not as recorded;
+        Raise PictureError: the file has no recipe, is damaged, or its pixels were altered;
         `picture_twice`: its id is another file's; LibraryError: full, read-only or locked.
         """
         record, _ = png.read_checked(data)

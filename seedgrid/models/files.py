@@ -72,7 +72,7 @@ class ModelFiles:
     quantiser: str = ""  # The library of `QUANTISERS` that reads the weights; empty for plain ones
 
     def weights_bytes(self, dtype: DType) -> int:
-        """Return about how many bytes the weights take in a number format."""
+        """Return about how many bytes the weights take in a number format; quantised, as stored."""
         if self.quantiser:
             paths = [path for path in self.files.values() if path.suffix in (SUFFIX, GGUF)]
             return sum(path.stat().st_size for path in paths)

@@ -133,7 +133,7 @@ def keep_lora(model: HubModel, fetched: Path) -> None:
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA; raise `model_kept` outside `own_folder`, `model_missing`; return the bytes."""
+    """Delete a LoRA and return its bytes; raise `model_missing`, `model_kept` if not SeedGrid's."""
     for item in lora_items():
         if item.id == name:
             if not item.deletable:

@@ -116,7 +116,7 @@ def bundled_folder() -> Path:
 
 
 def is_own(path: Path) -> bool:
-    """Tell whether SeedGrid may delete a file or folder."""
+    """Tell whether a path is in `own_folder`, so that SeedGrid may delete it."""
     return own_folder() in path.parents
 
 
@@ -193,7 +193,7 @@ def known_upscalers() -> tuple[str, ...]:
 
 
 def needs_spandrel(upscaler: Upscaler) -> bool:
-    """Tell whether a network needs the library spandrel: all but Compact ones (`compact_scale`)."""
+    """Tell whether an upscaler needs the library spandrel: all but Compact ones do."""
     path = UPSCALERS.recorded(upscaler)
     return compact_scale(read_header(path, path.name)) is None
 

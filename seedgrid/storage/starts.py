@@ -45,7 +45,7 @@ def forget(folder: Path) -> None:
 
 
 def place_of(sha256: str) -> Path | None:
-    """Return the path of a start; None if no folder in `places` has it."""
+    """Return the path of a start or mask; None if no folder in `places` has it."""
     if not _DIGEST.fullmatch(sha256):
         return None
     files = (folder / f"{sha256}.png" for folder in reversed(places))
