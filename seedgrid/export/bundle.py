@@ -42,11 +42,11 @@ requirements.txt  the versions that made them
 def write_bundle(
     entries: Sequence[Entry], path: Path, *, model: Path | None = None, has_starts: bool = True
 ) -> None:
-    """Write a ZIP file with the pictures and everything that paints them again.
+    """Write a ZIP file with the pictures and all that paints them again; `model` adds the model.
 
-    `path` is replaced if it exists. `model` is the folder of a model to include; the bundled model
-    is always included, since it cannot be downloaded. `has_starts` includes start pictures and
-    masks, which an import stores.
+    `path` is replaced if it exists. `model` is the folder of a model to include, by default that of
+    the bundled model, if it made all pictures and is unchanged: it cannot be downloaded.
+    `has_starts` includes start pictures and masks, which an import stores.
     """
     program = script(entries, has_starts=False)
     model, files = model or _bundled_model(entries), weight_files(entries)
@@ -82,7 +82,7 @@ def write_bundle(
 
 
 def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
-    """Return the files of the pictures' LoRAs and networks, by their names in a bundle.
+    """Return the files of the pictures' LoRAs and upscalers, by their names in a bundle.
 
     Raise if a file is missing, and `lora_not_offered` or `upscaler_not_offered` for a name that a
     public page does not offer, whatever the digest.

@@ -45,7 +45,7 @@ _OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4", "sdnq": "0.2", "gguf": "0
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     """Return a program that paints these pictures again with diffusers and compares them.
 
-    Pictures of one model, size and settings share a batch. Start pictures are in the program if
+    Pictures of one model, size and settings share a batch. Starts and masks are in the program if
     `has_starts`, else in the folder `starts` beside it. The program prints `identical` or
     `DIFFERENT` for each picture and exits with 0 if all are identical. A model that is no
     hub id is passed by `--model PATH`, one of several by `--model NAME=PATH`.

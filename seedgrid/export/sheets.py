@@ -1,7 +1,7 @@
 """Several pictures in one PNG file: a plain grid, a contact sheet, or the poster of a work.
 
-Several rounds of one work become a poster, a block for each. A sheet of one work contains its
-recipes as a text: importing it paints the whole tree again.
+Several rounds of one work become a poster, a block for each. A sheet of one work contains
+its pictures' recipes as a text, if that is not too long: importing the sheet paints them again.
 """
 
 import math

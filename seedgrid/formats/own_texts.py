@@ -3,7 +3,7 @@
 `parameters` is understood by AUTOMATIC1111-style readers. The mark of generated pictures is XMP
 with IPTC's digital source type, without user text. If `SEEDGRID_C2PA` names a certificate,
 c2pa-python (optional) signs the finished file, asking no time stamp server. A work's recipes are in
-`recipes.json` of a bundle and, under `WORK_KEY`, in a poster.
+`recipes.json` of a bundle and, under `WORK_KEY`, in a sheet.
 
 Source: https://cv.iptc.org/newscodes/digitalsourcetype/; XMP specification, part 3, 1.1.5 (PNG);
 https://spec.c2pa.org, https://github.com/contentauth/c2pa-python
@@ -133,7 +133,7 @@ def check_signing() -> None:
 
 
 def work_picture(entry: Entry) -> dict[str, Any]:
-    """Return the JSON data of a `WorkPicture`, as `recipes.json` holds them."""
+    """Return the JSON data of a `WorkPicture`, as `recipes.json` holds it."""
     return {
         "recipe_id": entry.recipe.id,
         "recipe": entry.recipe.model_dump(mode="json"),
@@ -149,7 +149,7 @@ def write_work(entries: Iterable[Entry]) -> str:
 
 
 def read_work(text: str) -> tuple[WorkPicture, ...]:
-    """Read one work's pictures, sorted by time, round, cell; raise `picture_record` otherwise."""
+    """Read one work's pictures, sorted by time, round, cell; else raise `picture_record`."""
     try:
         pictures = _WORK.validate_json(text)
     except ValidationError as error:
@@ -163,7 +163,7 @@ def read_work(text: str) -> tuple[WorkPicture, ...]:
 
 
 def _noise_settings(recipe: Recipe) -> dict[str, object]:
-    """Return the noise mix: one share by AUTOMATIC1111's keys, several by SeedGrid's own key."""
+    """Return the noise mix: one share under AUTOMATIC1111's keys, several under SeedGrid's."""
     shares = recipe.noise_mix
     if len(shares) == 1:
         return {"Variation seed": shares[0].seed, "Variation seed strength": shares[0].weight}

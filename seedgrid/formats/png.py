@@ -38,7 +38,7 @@ class PngRecord(Value):
 def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
-    Equal pictures give equal bytes with one release of Pillow; raise `picture_altered`.
+    Equal pictures give equal bytes with one release of Pillow; a wrong size is refused.
     """
     if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
         raise PictureError("picture_altered")
@@ -93,7 +93,7 @@ def read_pixels(source: Source) -> Pixels:
 
 
 def read_size(source: Source) -> tuple[int, int]:
-    """Return width and height of any PNG file, in pixels, not decoded; raise if it is bad."""
+    """Return width and height of any PNG file in pixels, without decoding; raise if it is bad."""
     size = png_chunks.header(png_chunks.split(read_bytes(source)))
     return size.width, size.height
 
@@ -126,7 +126,7 @@ def is_record_as_written(chunk: Chunk) -> bool:
 
 
 def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
-    """Tell whether the `parameters` text is the recipe's, of any release."""
+    """Tell whether the `parameters` text is the recipe's; the release in it may differ."""
     text = png_chunks.texts([chunk]).get(own_texts.PARAMETERS_KEY)
     if text is None or chunk != png_chunks.plain_text(own_texts.PARAMETERS_KEY, text):
         return False

@@ -41,7 +41,7 @@ class Header(NamedTuple):
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
-    """Split a PNG into its chunks, up to IEND; raise `picture_large`, or `picture_damaged`."""
+    """Split a PNG, up to IEND; raise `picture_large`, `picture_not_png` or `picture_damaged`."""
     if len(png) > MAX_FILE_BYTES:
         raise PictureError("picture_large", value=f"{len(png) // 2**20} MB", limit="64 MB")
     if not png.startswith(SIGNATURE):
@@ -75,7 +75,7 @@ def header(chunks: Iterable[Chunk]) -> Header:
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
-    """Read texts by key, the first of each, None beyond 256 KB in all; raise `picture_damaged`."""
+    """Read the first text of each key, None beyond 256 KB in all; raise `picture_damaged`."""
     by_key: dict[str, str | None] = {}
     room = MAX_METADATA_BYTES
     for chunk in chunks:
@@ -108,7 +108,7 @@ def plain_text(key: str, value: str) -> Chunk:
 
 
 def with_texts(chunks: Iterable[Chunk], texts: Sequence[Chunk]) -> bytes:
-    """Write a PNG file with these texts right after its header, replacing those of their keys."""
+    """Write a PNG file with these texts right after its header, and no others of their keys."""
     keys = {key_of(chunk) for chunk in texts}
     first, *rest = chunks
     kept = [chunk for chunk in rest if key_of(chunk) not in keys]
@@ -137,7 +137,7 @@ def _check_order(chunks: list[Chunk]) -> None:
     kinds = [chunk.kind for chunk in chunks]
     if kinds[0] != b"IHDR" or kinds.count(b"IHDR") != 1 or b"IDAT" not in kinds:
         raise PictureError("picture_damaged", reason="its chunks are not those of a picture")
-    # A capital marks a chunk as critical; some readers would skip an unknown one.
+    # A capital marks a critical chunk; unknown ones are refused: some readers would skip them.
     if strange := {kind for kind in kinds if kind[:1].isupper()} - _CRITICAL_KINDS:
         name = min(strange).decode("ascii")
         raise PictureError("picture_damaged", reason=f"its chunk {name} is none of a PNG picture")

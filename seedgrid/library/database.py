@@ -91,7 +91,7 @@ ENTRIES: Final = """
     FROM pictures LEFT JOIN recipes USING (recipe_id) LEFT JOIN passports USING (passport_id)
 """
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_NOT_OURS: Final = ("no such table", "no such column")  # Of a database with other tables
+_NOT_OURS: Final = ("no such table", "no such column")  # SQLite's messages on other tables
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 

@@ -44,7 +44,7 @@ class LibraryQuota(Protocol):
     """Limits a library and counts its bytes."""
 
     def may_grow(self) -> None:
-        """Called before the folder is created or pictures are added; raises to refuse this."""
+        """Called by `check_room`, `add_png`, `keep_start`, for a new folder; raises to refuse."""
 
     def added(self, picture_ids: Sequence[str], num_bytes: int) -> None:
         """Called with new pictures and the number of new bytes."""
@@ -54,11 +54,11 @@ class LibraryQuota(Protocol):
 
 
 class Library(Searches):
-    """All pictures with their lineage, marks and files; the folder is created with the first one.
+    """All pictures with their lineage, marks and files; the folder is created for the first one.
 
     A change of marks applies to all given pictures or to none. `busy_timeout_s` is the wait for
     another process that is writing; `quota` sets limits and counts bytes. Raise LibraryError if
-    the folder or its database cannot be used; after any error nothing has changed.
+    the folder or its database cannot be used; after any error the rows are as before.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class Library(Searches):
     def add_png(self, data: bytes) -> Entry:
         """Add a SeedGrid PNG file once, unchanged, as "taken in": its recipe may be false.
 
-        Raise PictureError: it has no recipe, is damaged, or its pixels do not have its digest;
-        `picture_twice`: another file has its id; LibraryError: full, read-only or locked.
+        Raise PictureError: the file has no recipe, is damaged, or its pixels were altered;
+        `picture_twice`: its id is another file's; LibraryError: full, read-only or locked.
         """
         record, _ = png.read_checked(data)
         self._ask_to_grow()
@@ -149,7 +149,7 @@ class Library(Searches):
         return self._change(picture_ids, lambda entry: replace(entry, favourite=favourite))
 
     def set_note(self, picture_id: str, note: str) -> Entry:
-        """Set the note of a picture; one that is too long is refused."""
+        """Set the note of a picture; raises as `check_prompt`."""
         text = check_prompt(note, field="note")
         return self._change((picture_id,), lambda entry: replace(entry, note=text))[0]
 
@@ -189,7 +189,7 @@ class Library(Searches):
     def check(self, *, repair: bool = False) -> Report:
         """Check every file and every row.
 
-        `repair` adds missing rows, moves damaged files away, and rebuilds a damaged database.
+        `repair` adds missing rows, moves damaged files away, and rebuilds a faulty database.
         """
         report = rebuild.inspect(self._files, self._database)
         if repair and not report.is_clean:

@@ -1,7 +1,7 @@
 """Checks a library's files and database, and rebuilds the database from the files.
 
-The artist's marks are not in the files: they come from the database, else from its backup. Neither
-are the origins: after rebuilding they are "not checked".
+The artist's marks are not in the files: they come from the database, else from its backup. The
+origins are not in the files either: after rebuilding they are "not checked".
 """
 
 import json

@@ -127,7 +127,7 @@ class Searches:
     def find_painted(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return each recipe's newest picture under a passport, with its file checked.
 
-        Only pictures painted or verified here count: an imported file can claim any pixels.
+        Only pictures painted or verified here count, outside the trash: files can claim any pixels.
         """
         condition = (
             "passport_id = :passport AND trashed = 0 "
@@ -230,9 +230,9 @@ class Searches:
     ) -> Page:
         """Return the pictures that match all conditions.
 
-        The prompt must contain all words or parts of words in `text`, ignoring case. `limit` is
-        that of a page, `after` the `Page.after` of the page before; if `merged`, equal pictures are
-        one, counted in `Page.times`.
+        The prompt must contain all words or parts of words in `text`, ignoring case (only ASCII's
+        in words of one or two letters). `limit` is that of a page, `after` the `Page.after` of
+        the page before; if `merged`, equal pictures are one, counted in `Page.times`.
         """
         order, beyond = _ORDERS[sort]
         filters = [each for name, each in _FILTERS.items() if search.get(name) not in (None, "")]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
-_MAX_RATIO: Final = 4  # largest ratio of contents to ZIP file: pictures are compressed already
+_MAX_RATIO: Final = 4  # contents to ZIP file, beyond 64 MB: pictures are compressed already
 _UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -57,8 +57,8 @@ class Taken:
     entry: Entry | None = None  # a picture of SeedGrid, in the library
     is_new: bool = False  # whether it was not in the library before
     imported: Imported | None = None  # another tool's picture, as a request; it is not stored
-    start: str | None = None  # a start in a bundle, by the SHA-256 of its pixels
-    work: tuple[WorkPicture, ...] = ()  # of a poster: its pictures' recipes and lineages
+    start: str | None = None  # a file of a folder `starts`, by its pixels' SHA-256
+    work: tuple[WorkPicture, ...] = ()  # of a sheet: its pictures' recipes and lineages
     error: InputError | None = None  # why it could not be imported
 
 
@@ -77,7 +77,7 @@ def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
 
 
 def _pictures_in(folder: Path) -> Iterator[Path]:
-    """Yield the pictures of a folder and its subfolders by name; links are not followed."""
+    """Yield the pictures of a folder and its subfolders by name; linked folders are left out."""
     for root, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):

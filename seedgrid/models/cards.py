@@ -1,8 +1,9 @@
 """Makes a ModelCard from a model's checked files, with the number format for this machine.
 
-A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
-format (`"defaults"`), upscaler network (`"upscaler"`), suggested words (`"hints"`), every
-known word (`"words"`), and their translations (`"names": {"zh": {"cat": ["猫"]}}`).
+A `seedgrid.json` in the model's folder may hold default steps, guidance, scheduler, size and number
+format (`"defaults"`), an upscaler (`"upscaler"`), suggested words (`"hints"`), all words that the
+model knows (`"words"`), their translations (`"names": {"zh": {"cat": ["猫"]}}`), default variations
+(`"suffixes"`), and whether image-to-image improves its enlarged pictures (`"enlarges"`).
 """
 
 import contextlib
@@ -77,7 +78,7 @@ class _SideFile(BaseModel):
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The declared vocabulary, if any; only names that are not ASCII are translated."""
+        """The declared vocabulary, if any; names in ASCII are only shown, never translated back."""
         if not self.words:
             return None
         rows = [(own, names) for each in self.names.values() for own, names in each.items()]
@@ -92,7 +93,7 @@ class _SideFile(BaseModel):
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
-    """Return the card of a model; raise `model_damaged` if a configuration lacks a value."""
+    """Return a model's card; raise `model_damaged` for a bad configuration or `seedgrid.json`."""
     family, configs = files.family, files.configs
     side = _read_side_file(ref, files.folder)
     steps, guidance = _default_steps_and_guidance(ref.id, files)

@@ -49,10 +49,10 @@ class Item:
     width: int = 0  # The native size in pixels, with `height`; 0 if it cannot be read
     height: int = 0
     formats: tuple[str, ...] = ()  # The number formats of its weights, the most common first
-    needs: Mapping[str, int] = field(default_factory=dict)  # Bytes by format, default first
+    needs: Mapping[str, int] = field(default_factory=dict)  # Bytes of memory, default format first
     is_tested: bool = True  # Whether SeedGrid's tests paint with its family
     deletable: bool = False  # Whether `download.delete` may delete it
-    weights_sha256: str | None = None  # Its digest, if it was computed before
+    weights_sha256: str | None = None  # Its digest, if no large file has to be read
     problem: ModelError | None = None
 
     @property
@@ -62,7 +62,7 @@ class Item:
 
 
 class FirstModel(BaseModel):
-    """A recommended model of a family; `first_models.json` names the sources of its figures."""
+    """A recommended model or tiny decoder; `first_models.json` names the sources of its figures."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,7 +86,7 @@ class FirstModel(BaseModel):
 
 @cache
 def first_models() -> tuple[FirstModel, ...]:
-    """Return a recommended model of each family."""
+    """Return recommended models of the common families, and tiny decoders."""
     path = Path(__file__).with_name("first_models.json")
     return tuple(FirstModel(**row) for row in json.loads(path.read_bytes())["models"])
 
@@ -117,7 +117,7 @@ def describe(model: Model) -> Item:
 
 
 def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Return models of the same latent shape: the same family first, or only it if `is_family`."""
+    """Return models of the same latent shape: the same family first, or it alone if `is_family`."""
     others = []
     for model in registry.installed():
         if model.id == card.ref.id or model.is_lora:

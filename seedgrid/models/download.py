@@ -36,7 +36,7 @@ UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000  # Bytes that a download leaves free on the disk, for pictures
 
 _UNFINISHED_DOWNLOADS: Final = "downloads"  # The cache of their total bytes, by hub id
-_TRIES: Final = 5  # How many times in a row an answer may break off without a new byte
+_TRIES: Final = 5  # A download fails after so many breaks in a row without a new byte
 _PAUSE_S: Final = 1.0  # Before the next try
 _WAIT_S: Final = 30.0  # Timeout of the HTTP client
 
@@ -126,7 +126,7 @@ class Downloads:
                     job.ended.set()
 
     def discard(self, hub_id: str) -> None:
-        """Delete a download and its bytes; raise `download_busy` if it is running."""
+        """Delete a download and its bytes; raise `download_busy` if it is waiting or running."""
         name = read_download(hub_id)[0]
         with self._lock:
             job = self._jobs.get(hub_id)
@@ -199,7 +199,7 @@ def _forget_unfinished(hub_id: str) -> None:
 
 
 def delete(hub_id: str, path: Path) -> int:
-    """Delete a model of `own_folder` or the hub's cache; else `model_kept`, or `download_busy`."""
+    """Delete a model of `own_folder` or the hub's cache; refuse others; return the freed bytes."""
     if is_own(path):
         return delete_own(path)
     repository = path.parent.parent

@@ -48,15 +48,15 @@ class Family:
     base_multiple: int = 8  # The multiple in pixels that the pipeline itself requires of a size
     default_latent: int | None = None  # Default side in latent pixels, if the pipeline sets one
     default_px: int | None = None  # Default side in pixels, if there is no side in latent pixels
-    # An absent negative prompt is embedded as zeros: recipes with and without one share no call
+    # Absent negative prompts are embedded as zeros: recipes with and without them share no call
     zeroes_empty_negative: bool = False
     has_weights: bool = False  # All text encoders are CLIP: words can be weighted
     image_to_image: str = ""  # The image-to-image pipeline; empty if there is none
-    image_to_image_takes_size: bool = False  # Otherwise the start picture's size is used
-    binned_sizes: tuple[int, ...] = ()  # Sample sizes with a table of aspect ratios
+    image_to_image_takes_size: bool = False  # Else it uses the start picture's size
+    binned_sizes: tuple[int, ...] = ()  # Each `sample_size` that has a table of aspect ratios
     optional_components: tuple[str, ...] = ()  # For example SD3's T5
     single_step_predicts: bool = False  # A run of one step uses the scheduler's predicted picture
-    fragile: bool = False  # Only the same hardware and versions reproduce it
+    fragile: bool = False  # Only the same hardware and versions reproduce a picture
     # Parameters of the call for `encode_prompt`'s results (the second is the mask), if prompts are
     # encoded one by one because a longer prompt beside them would change the results
     embeds_names: tuple[str, ...] = ()

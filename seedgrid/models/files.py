@@ -1,9 +1,9 @@
 """Reads a model's folder or single file without torch, and refuses what is damaged or unsafe.
 
-Weights are safetensors only: pickled files (.bin, .ckpt, .pt) can run code. A folder with Python
-code is refused, too. A single file has only weights; its configurations and tokenizer come from a
-folder of the same name beside it (`fox.safetensors`, `fox/model_index.json`), else from a
-repository of its family in the hub's cache.
+Weights are safetensors or GGUF only: pickled files (.bin, .ckpt, .pt) can run code. A folder whose
+index names Python code of its own is refused, too. A single file has only weights; configurations
+and tokenizer come from a folder of the same name beside it (`fox.safetensors`,
+`fox/model_index.json`), else from a repository of its family in the hub's cache.
 """
 
 import json
@@ -72,7 +72,7 @@ class ModelFiles:
     quantiser: str = ""  # The library of `QUANTISERS` that reads the weights; empty for plain ones
 
     def weights_bytes(self, dtype: DType) -> int:
-        """Return about how many bytes the weights take in a number format."""
+        """Return about how many bytes the weights take in a number format; quantised, as stored."""
         if self.quantiser:
             paths = [path for path in self.files.values() if path.suffix in (SUFFIX, GGUF)]
             return sum(path.stat().st_size for path in paths)
@@ -88,8 +88,8 @@ class ModelFiles:
 def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     """Check a model's folder.
 
-    Raises `model_not_one` without a `model_index.json`, `model_family`, `model_code`, `model_part`,
-    `model_pickle`, or `model_damaged` with the file's name.
+    Raises `model_not_one` without an index; as `family_in` and `components_of`; `model_mixed`,
+    `model_inpainting`, `model_quantiser`, `model_library`, `model_gguf` or `model_pickle`.
     """
     index_file = folder / INDEX
     if not index_file.is_file():
@@ -221,7 +221,7 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
             if _NEEDED.fullmatch(name) and name not in family.optional_components:
                 raise ModelError("model_part", value=model, part=name)
             continue
-        # Any library other than these and diffusers' pipeline modules is foreign code.
+        # Any library but `_LIBRARIES` and diffusers' pipeline modules is foreign code: refused.
         is_name = isinstance(library, str) and _NAME.fullmatch(library)
         module = package_folder() / "pipelines" / str(library) / "__init__.py"
         if library not in _LIBRARIES and not (is_name and module.is_file()):
@@ -231,7 +231,7 @@ def components_of(index: dict[str, Any], model: str, family: Family) -> dict[str
 
 
 def _check_denoiser(components: dict[str, str], model: str, family: Family) -> None:
-    """Refuse a denoiser of another class than the pipeline's source names."""
+    """Refuse a missing denoiser, or one of a class that the pipeline's source does not name."""
     name = family.denoiser
     expected, class_name = family.components.get(name, ()), components.get(name)
     if class_name is None:
@@ -265,7 +265,7 @@ def _quantiser(files: Mapping[str, Path], configs: Configs, folder: Path) -> str
 
 
 def _common_variant(folder: Path, weighted: list[str]) -> str | None:
-    """Return the variant that all components have; None, the plain files, is preferred."""
+    """Return a variant that all components have; None, for the plain files, is preferred."""
     variants = [
         {match[1] if (match := VARIANT.search(path.name)) else None for path in paths}
         for name in weighted
@@ -278,7 +278,7 @@ def _common_variant(folder: Path, weighted: list[str]) -> str | None:
 def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]:
     """Return the files of a component that are loaded, without other variants."""
     paths = sorted((folder / name).glob("*"))
-    if any(path.suffix == SUFFIX for path in paths):  # The plain weights are used.
+    if any(path.suffix == SUFFIX for path in paths):  # GGUF files are ignored.
         paths = [path for path in paths if path.suffix != GGUF]
     loaded = []
     for path in paths:
@@ -293,7 +293,7 @@ def _check_weights(folder: Path, name: str, paths: list[Path]) -> int:
     """Check a component's weight files and return their number of parameters."""
     weights = [path for path in paths if path.suffix == SUFFIX]
     if quantised := [path for path in paths if path.suffix == GGUF]:
-        # Its header is read only when the model is loaded: gguf reads headers without limits.
+        # GGUF headers are read only on loading: the library gguf reads them without limits.
         if len(quantised) > 1:
             raise ModelError("model_gguf", value=quantised[1].name)
         with quantised[0].open("rb") as file:

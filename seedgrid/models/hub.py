@@ -51,7 +51,7 @@ class HubFile:
 
 @dataclass(frozen=True, kw_only=True)
 class HubModel:
-    """The files of a model that are downloaded."""
+    """A model or LoRA on the hub, with the files that a download needs."""
 
     id: str
     branch: str  # The requested branch, tag or commit
@@ -68,7 +68,7 @@ class HubModel:
 
 
 def read_download(text: str) -> tuple[str | None, str | None, str]:
-    """Return hub id, revision and file of `org/name/fox.safetensors@main`; else None, None, ""."""
+    """Read hub id, revision, file of `org/name/fox.safetensors@main`; None, None, "" if wrong."""
     path, at, revision = text.partition("@")
     owner, name, *folders = [*path.split("/"), ""]
     hub_id, file = f"{owner}/{name}", "/".join(folders)[:-1]
@@ -82,8 +82,8 @@ def read_download(text: str) -> tuple[str | None, str | None, str]:
 def ask(hub_id: str) -> HubModel:
     """Ask the hub for the files of a model or a LoRA.
 
-    Raises `model_name`; `model_not_one`, `model_family`, `model_code`, `model_part` or
-    `model_pickle` for what cannot be loaded; `lora_which` for several LoRAs; `download_…`.
+    Raises `model_name`; `model_not_one`, `model_pickle`, or as `files.family_in` and
+    `files.components_of`; `lora_which` for several .safetensors files; or as `translated`.
     """
     name, revision, file = read_download(hub_id)
     if name is None:
@@ -136,7 +136,7 @@ def _loaded_files(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> l
 
 
 def _lora_file(hub_id: str, info: Any, file: str) -> str:  # noqa: ANN401 (the client's)
-    """Return the name of the repository's only LoRA, or `file`, if its header is a LoRA's."""
+    """Return `file`, or the repository's only .safetensors file; refuse all but LoRAs."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import SafetensorsParsingError
 

@@ -1,9 +1,9 @@
 """Finds, lists, adds and deletes LoRAs, low-rank adaptations in safetensors files.
 
-A LoRA is found by file, by the name of one that was used before or is in a folder of
-`SEEDGRID_MODELS` or in `loras` there, or by the hub id of its download. Trigger words and base
-model (metadata, or card on the hub) are untrusted text. Whether a LoRA fits a
-model is checked only when it is loaded.
+A LoRA is found by the hub id of its download, or by the name of a file that was used before or is
+in `own_folder`, in a folder of `SEEDGRID_MODELS`, or in the folder `loras` of either. Trigger words
+and base model (metadata, or card on the hub) are untrusted text. Whether a LoRA fits a model is
+checked only when it is loaded.
 """
 
 import json
@@ -123,7 +123,7 @@ def check_free(model: HubModel) -> None:
 
 
 def keep_lora(model: HubModel, fetched: Path) -> None:
-    """Move a downloaded LoRA to the LoRAs, and store its card's facts; raises as `check_free`."""
+    """Move a downloaded LoRA to its folder, and store its card's facts; raises as `check_free`."""
     check_free(model)
     path = _path_of(model)
     make_folder(path.parent)
@@ -133,7 +133,7 @@ def keep_lora(model: HubModel, fetched: Path) -> None:
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA of `own_folder`, else `model_kept` or `model_missing`; return freed bytes."""
+    """Delete a LoRA and return its bytes; raise `model_missing`, `model_kept` if not SeedGrid's."""
     for item in lora_items():
         if item.id == name:
             if not item.deletable:

@@ -1,7 +1,7 @@
 """Reads a pipeline class of diffusers from its source, without importing it.
 
 The parameters of `__call__`, the components of `__init__` and the returned fields nearly suffice to
-call a pipeline that has no row in `families.py`.
+call a pipeline that `_ROWS` of `families.py` does not list.
 """
 
 import ast
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"\w+")
 class PipelineSource:
     """One pipeline class."""
 
-    parameters: Mapping[str, Any]  # Of `__call__`, with literal defaults; others are None
+    parameters: Mapping[str, Any]  # Of `__call__`, with their literal defaults, else None
     required: tuple[str, ...]  # Parameters without a default
     components: Mapping[str, tuple[str, ...]]  # Of `__init__`, with the names of their classes
     outputs: frozenset[str]  # The fields that the call returns: `images`, `frames`, `audios`

@@ -2,7 +2,7 @@
 
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) in the Hugging Face cache, or the name of a folder or file that
-was used before or is in a folder of `SEEDGRID_MODELS`. Recipes hold name and digest, no path.
+was used before or is in `own_folder` or a folder of `SEEDGRID_MODELS`. Recipes hold no path.
 """
 
 from dataclasses import dataclass
@@ -79,8 +79,8 @@ def _model_of_state(name: str, revision: str, path: Path, _states: tuple[str, ..
 def find(name: str | None) -> Model:
     """Find a model by path, name or hub id; None means `SEEDGRID_MODEL`, else the bundled model.
 
-    A path is stored, so that its name finds it later. Raises `model_missing`, `model_name`,
-    `model_gguf` or `model_pickle`.
+    A path is stored, so that its name finds it later. Raises `model_missing`,
+    `model_not_downloaded`, `model_name`, `model_gguf` or `model_pickle`.
     """
     name = name or default_model()
     path = Path(name)
@@ -117,8 +117,8 @@ def card_here(name: str | None) -> ModelCard:
 def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """Find the model of a recipe: the same name and the same weights.
 
-    Raises `model_missing`; `model_changed` for other weights; the error of a damaged model; or, if
-    `to_paint` is a number format, `model_memory` if memory cannot hold the weights in that format.
+    Raises `model_missing`, `model_not_downloaded`; `model_changed` for other weights; the error of
+    a damaged model; or as `check_room`, if memory cannot hold the weights in `to_paint`.
     """
     models: list[Model] = []
     if is_hub_id(ref.id) and is_revision(ref.revision):
@@ -181,7 +181,7 @@ def _roots() -> list[Path]:
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    """Find a revision; for None main, or the newest snapshot; raise `model_not_downloaded`."""
+    """Find a revision; None is main, else the newest snapshot; raise `model_not_downloaded`."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

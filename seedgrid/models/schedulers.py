@@ -1,6 +1,6 @@
 """Schedulers by their common names, and which fit which family.
 
-All draw their noise, at every step, from the picture's own CPU generator. Not offered:
+Those that add noise at each step draw it from the picture's own CPU generator. Not offered:
 
 - `DPMSolverSDEScheduler`, "DPM++ SDE" of k-diffusion: ignores generators, and a seed gives other
   noise on a GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`.
@@ -67,7 +67,7 @@ TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in
 
 _USUAL: Final = ("Euler", "Euler a", "DPM++ 2M Karras", "UniPC", "DDIM")
 _USUAL_FLOW: Final = ("Flow Euler", "Flow DPM++ 2M", "Flow UniPC")
-_WITHOUT_PREDICTION: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")  # Without a predicted picture
+_WITHOUT_PREDICTION: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")  # No `pred_original_sample`
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
     "algorithm_type": "dpmsolver++",
@@ -92,7 +92,7 @@ def names_like(name: str) -> tuple[str, ...]:
 
 
 def own_name(family: Family, config: Mapping[str, Any]) -> str:
-    """Return the name of a model's own scheduler, or the first that fits if the table lacks it."""
+    """Return a model's own scheduler; if not in the table, DDPM for `unscaled`, else the first."""
     names = names_for(family.sampling)
     for name in names:
         entry = TABLE[name]
@@ -126,7 +126,7 @@ def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
 
     changes = dict(TABLE[name].changes)
     if "use_flow_sigmas" in changes and "flow_shift" not in config:
-        # Flow Euler's configuration calls it `shift`; with another shift noise levels would differ.
+        # Flow Euler's configuration calls it `shift`; another value would change the noise levels.
         changes["flow_shift"] = config.get("shift", 1.0)
     scheduler_class = getattr(diffusers, TABLE[name].scheduler_class)
     scheduler = scheduler_class.from_config(dict(config), **changes)

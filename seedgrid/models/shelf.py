@@ -1,8 +1,8 @@
 """Folders of models, LoRAs and upscaler networks, and finding files by name.
 
 A recipe holds a name and a digest, never a path. A name finds files that were used under it before,
-the newest first, then those in the folders of their kind. SeedGrid deletes only files that it
-downloaded or was given.
+the latest used first, then those in the folders of their kind. SeedGrid deletes only files in
+`own_folder` and in the hub's cache.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from seedgrid.storage.files import assets_folder, make_folder, size_of
 BUNDLED: Final = "bundled"  # The name of the bundled model in recipes
 LORAS_FOLDER: Final = "loras"  # The folder of LoRAs, inside the folder of models
 _NETWORKS: Final = "upscalers"
-_MAX_TENSORS: Final = 20_000  # Of a network; the largest known ones have about 3,000
+_MAX_TENSORS: Final = 20_000  # Of an upscaler; the largest known ones have about 3,000
 _CHANNELS: Final = 3
 
 NamedT = TypeVar("NamedT", bound=Lora | Upscaler)
@@ -51,7 +51,7 @@ class Shelf(Generic[NamedT]):
         return self._checked(self._paths(name)[0])
 
     def add(self, path: Path) -> NamedT:
-        """Remember a file by its name; raise `KIND_missing` or `KIND_damaged`."""
+        """Store a file's path by its name, for `find`; raise `KIND_missing` or `KIND_damaged`."""
         path = path.expanduser().absolute()
         if path.suffix != SUFFIX or not path.is_file():
             raise InputError(f"{self.kind}_missing", field=self.field, value=path.name[:80])
@@ -110,13 +110,13 @@ def own_folder() -> Path:
 
 
 def bundled_folder() -> Path:
-    """Return the folder of the bundled model: `SEEDGRID_BUNDLED`, the checkout's or package's."""
+    """Return the bundled model's folder: `SEEDGRID_BUNDLED`, else the checkout's or package's."""
     named = os.environ.get("SEEDGRID_BUNDLED")
     return Path(named) if named else assets_folder() / "model"
 
 
 def is_own(path: Path) -> bool:
-    """Tell whether SeedGrid may delete a file or folder."""
+    """Tell whether a path is in `own_folder`, so that SeedGrid may delete it."""
     return own_folder() in path.parents
 
 
@@ -127,7 +127,7 @@ def receiving(name: str) -> Iterator[Path]:
     LoRAs are recognised by their tensors and moved to their own folder.
 
     Raise `model_name`, `model_there` or LibraryError; `model_damaged`, or `model_unrecognised` if
-    the file is neither a LoRA nor a model of a known family: it is deleted.
+    the file is neither a LoRA nor a model of a known family. A refused file is deleted.
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])
@@ -165,7 +165,7 @@ def _network_folders() -> list[Path]:
 
 
 def _network_alias(name: str) -> str:
-    """Return the bundled model's name if the network is its own; else an empty text."""
+    """Return the bundled model's name for an upscaler in its folder, else an empty text."""
     own = {path.stem for path in (bundled_folder() / _NETWORKS).glob(f"*{SUFFIX}")}
     return BUNDLED if name in own else ""
 
@@ -187,13 +187,13 @@ UPSCALERS: Final = Shelf(
 
 
 def known_upscalers() -> tuple[str, ...]:
-    """Return the networks' names but the bundled model's, sorted; on a public page offered ones."""
+    """Return the upscalers' names, sorted, without the bundled model's or any not offered here."""
     names = {path.stem for path in UPSCALERS.all() if path.parent.parent != bundled_folder()}
     return tuple(sorted(filter(is_offered, names), key=str.casefold))
 
 
 def needs_spandrel(upscaler: Upscaler) -> bool:
-    """Tell whether a network needs the library spandrel: all but Compact ones (`compact_scale`)."""
+    """Tell whether an upscaler needs the library spandrel: all but Compact ones do."""
     path = UPSCALERS.recorded(upscaler)
     return compact_scale(read_header(path, path.name)) is None
 

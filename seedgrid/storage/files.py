@@ -44,8 +44,8 @@ def open_atomically(
 ) -> Iterator[BinaryIO]:
     """Open a temporary file to write to; it is renamed to `path` if the block succeeds.
 
-    The temporary file is in `temporary_folder`, on the same file system, by default that of
-    `path`; a killed process leaves at most one behind. `mode` is limited by the process's mask.
+    `temporary_folder` must be on the file system of `path`, whose folder is the default; a killed
+    process leaves at most one file behind. `mode` is limited by the process's umask.
     Raises `disk_full`, `folder_read_only` or `folder_refuses`; the temporary file is deleted.
     """
     temporary = (temporary_folder or path.parent) / f".seedgrid-{secrets.token_hex(8)}.part"

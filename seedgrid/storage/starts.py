@@ -45,7 +45,7 @@ def forget(folder: Path) -> None:
 
 
 def place_of(sha256: str) -> Path | None:
-    """Return the path of a start; None if no folder in `places` has it."""
+    """Return the path of a start or mask; None if no folder in `places` has it."""
     if not _DIGEST.fullmatch(sha256):
         return None
     files = (folder / f"{sha256}.png" for folder in reversed(places))
@@ -87,7 +87,7 @@ def write(folder: Path, start: Pixels) -> str:
 def read_picture(data: bytes) -> Pixels:
     """Read a picture upright and opaque, reduced to at most `MAX_SIDE_PX` a side.
 
-    Raises `start_unreadable` if it is damaged, too large or no PNG, JPEG or WebP; `picture_large`.
+    Raises `picture_large` above the limit of memory, `start_unreadable` for any other fault.
     """
     from PIL import Image
 
@@ -133,7 +133,7 @@ def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
 
 
 def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
-    """Return `parent` with `painted` in the region, blended in its outer `feather` pixels."""
+    """Return `parent` with `painted` in the region, whose outer `feather` pixels are blended."""
     whole = feather + 1
     weights = _depths(region, whole)[..., None]  # Of `painted`: (height, width, 1), 0 … whole
     mixed = parent.astype(np.int32) * (whole - weights) + painted.astype(np.int32) * weights

@@ -37,7 +37,7 @@ _PNG_PIXELS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
 _WEBP_PIXELS: Final = frozenset({b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF"})
 _WEBP_FLAGS: Final = 0b0001_0010  # Flags of VP8X that stay set: transparency, animation
 _JPEG_METADATA: Final = {*range(0xE1, 0xEE), 0xEF, 0xFE}
-"""Comments, and application data except JFIF's and Adobe's, which declare the colour space."""
+"""Removed: comments and application data; JFIF's and Adobe's, which declare colours, stay."""
 _MAX_PARTS: Final = 10_000
 _MAX_FIELDS: Final = 1000
 _BYTE_ORDERS: Final = {b"II*\0": "<", b"MM\0*": ">"}
@@ -101,7 +101,7 @@ def _decoding_bytes(image: Image.Image, full_size: tuple[int, int], data: bytes)
 
 
 def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
-    """Yield bands of a picture's rows, with their first row, to convert without a second copy."""
+    """Yield bands of a picture's rows, each with its top, so that only a band is copied."""
     for top in range(0, image.height, _BAND_ROWS):
         yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
 
@@ -147,7 +147,7 @@ def exif_block(data: bytes) -> bytes | None:
 
 
 def exif_fields(block: bytes, wanted: Collection[int]) -> dict[int, bytes]:
-    """Return the values of an EXIF block and its sub-block, by tag; of repeated tags the first.
+    """Return an EXIF block's values by tag, its sub-block's before its own; repeats are skipped.
 
     Pillow reads EXIF without limits: fields that point at the same bytes make 300 copies of them
     (600 MB from a 2 MB file). Raises ValueError or struct.error: the block is damaged, or its
@@ -182,7 +182,7 @@ def _fields(block: bytes, order: str, offset: int, wanted: Collection[int]) -> d
 
 
 def _orientation(block: bytes) -> int:
-    """Read the orientation from an EXIF block: 1 … 8; 1 if it has none or is damaged."""
+    """Read the orientation from an EXIF block, unchecked; 1 if it has none or is damaged."""
     try:
         value = exif_fields(block, {_ORIENTATION}).get(_ORIENTATION, b"")
     except (struct.error, ValueError):

@@ -16,7 +16,7 @@ from seedgrid.core.errors import Notice, PictureError
 from seedgrid.core.variations import MAX_HOLD, MIN_STEPS
 from seedgrid.formats.importers.foreign import ForeignSettings
 
-# Every repetition is bounded: matching takes linear time.
+# Repetitions have a limit or end at the first character that they exclude: time is linear.
 _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
 _NEGATIVE: Final = "Negative prompt:"
 _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
@@ -135,7 +135,7 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
 
 
 def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
-    """Return the prompt of the first steps, and a notice that suggests `hold` for the second."""
+    """Return the prompt of the first steps, and a notice that suggests `hold` for the other one."""
     changing = _CHANGING.fullmatch(prompt)
     num_steps = int(steps) if re.fullmatch(r"\d{1,4}", steps, re.ASCII) else 0
     if changing is None or num_steps < MIN_STEPS:

@@ -36,7 +36,7 @@ Node = dict[str, Any]  # `class_type`, and `inputs`: each a value or `[id of a n
 
 
 def read(texts: Mapping[str, str]) -> ForeignSettings | None:
-    """Read the settings, None if not ComfyUI's; raise `picture_foreign` without a sampler."""
+    """Read settings, None if not ComfyUI's; raise `picture_foreign` without values or sampler."""
     if not texts.get("prompt", "").lstrip().startswith(("{", "[")):
         if "workflow" in texts:
             reason = "the picture holds ComfyUI's workflow without the values of its run"
@@ -95,7 +95,7 @@ class _Reader:
         )
 
     def _output_nodes(self) -> list[Node]:
-        """Return the nodes that save a picture, else those that only show one."""
+        """Return the nodes that save a picture, else those that only show one, else all."""
         nodes = [(_kind(node).casefold().replace(" ", ""), node) for node in self._nodes.values()]
         saving = [node for kind, node in nodes if "save" in kind and "image" in kind]
         showing = [node for kind, node in nodes if kind.startswith("previewimage")]

@@ -28,9 +28,9 @@ class ForeignSettings:
     loras: tuple[str, ...] = ()
     lora_tags: tuple[tuple[str, str], ...] = ()  # names and scales in the prompt
     weights: bool = False  # whether the prompt has weights that SeedGrid understands
-    has_other_weights: bool = False  # whether SeedGrid lacks some of its weights or edits
-    has_second_pass: bool = False  # whether a second pass enlarged it
-    begins_from_picture: bool = False  # whether it was made with image-to-image
+    has_other_weights: bool = False  # whether the prompt has weights or edits that SeedGrid lacks
+    has_second_pass: bool = False  # whether a second pass enlarged the picture
+    begins_from_picture: bool = False  # whether image-to-image made the picture
     reasons: tuple[Notice, ...] = ()
 
 

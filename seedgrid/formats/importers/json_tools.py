@@ -70,7 +70,7 @@ _NOVELAI_WEIGHT: Final = re.compile(r"\{[^{}]+\}|\[[^\[\]]+\]|\d\.?::")
 
 
 def read_invokeai(texts: Mapping[str, str]) -> ForeignSettings | None:
-    """Read `invokeai_metadata`, of version 3 and newer; None without it."""
+    """Read `invokeai_metadata`, else None; raise `picture_foreign` for a workflow without it."""
     if texts.get("invokeai_metadata", "null").strip() not in ("null", "{}"):
         return _invokeai(read_object(texts["invokeai_metadata"]))
     if "invokeai_workflow" in texts or "invokeai_graph" in texts:
