@@ -156,7 +156,7 @@ class Worker:
         except RunCancelled:
             batches.drop_remaining()
         except SeedGridError as error:
-            self.should_end = error.code == "worker_lost"
+            self.should_end |= error.code == "worker_lost"
             batches.retry_or_fail(cells, error)
 
     def _paint(self, batches: Batches, cells: Cells) -> None:
