@@ -18,7 +18,7 @@ DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")  # In order of preference
 MAX_THREADS: Final = 256
 
 Outcome = Pixels | RunError  # A picture, RGB, shape (height, width, 3), uint8; or why there is none
-PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns one small RGB picture a recipe, in order
+PreviewMaker = Callable[[], tuple[Pixels, ...]]  # Returns a small RGB picture for each recipe
 # Called before each part of a pipeline is loaded; an error that it raises stops the loading
 LoadWatch = Callable[[], None]
 
@@ -33,10 +33,10 @@ class Placement:
     vae_tiling: bool = False
     channels_last: bool = False
     attention: str = "default"
-    # Threads of one operation; None is torch's own choice. The engine rounds the number down to a
-    # power of two (`even_threads`); a verification uses the number in the picture's passport.
+    # Threads of one operation; None is torch's own choice. Both are rounded down to a power of two
+    # (`even_threads`); only a verification uses the number in the picture's passport as it is.
     threads: int | None = None
-    previews: bool = True  # Whether `Watch.step` is given small pictures
+    previews: bool = True  # Whether small pictures are shown: they are then prepared at loading
     # For verifying: torch's global switches, by name and value as in a passport; those that belong
     # to the recipe's determinism level are set afterwards
     switches: tuple[tuple[str, str], ...] = ()
@@ -101,8 +101,8 @@ class Backend(Protocol):
         Raises:
             RunCancelled: Raised by `watch`.
             InputError: The model does not support the recipe's settings.
-            RunError: `portable_wrong_here`: portable arithmetic gives other bits on this machine.
-            ModelError: The weights are not those that the recipe names.
+            RunError: For example `portable_wrong_here`: portable arithmetic gives other bits here.
+            ModelError: The model is missing or damaged, or has other weights than the recipe names.
             DeviceError: This machine does not have the placement's device.
         """
 
@@ -114,10 +114,10 @@ class Backend(Protocol):
     ) -> tuple[Outcome, ...]:
         """Compute up to `lock_width` recipes of one `batch_key` in a batch of exactly that width.
 
-        Fewer recipes are padded with repeats. Settings are checked by `prepare` only. Returns for
-        each recipe its picture or its error (`picture_nan`, `picture_withheld`), which does not
-        affect the others. Raises RunCancelled when `watch.cancelled`; RunError if the whole batch
-        fails, for lack of memory or because the pipeline refuses its settings.
+        Fewer recipes are padded with repeats, unless portable. Settings are checked by `prepare`
+        only. Returns for each recipe its picture or its error (`picture_nan`, `picture_withheld`),
+        which does not affect the others. Raises RunCancelled when `watch.cancelled`; RunError if
+        the whole batch fails, for lack of memory or because the pipeline refuses its settings.
         """
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
@@ -140,7 +140,7 @@ class ManyPainters(Protocol):
     def begin(
         self, on_join: Callable[[str, Backend], None], on_leave: Callable[[str], None]
     ) -> None:
-        """Start calling `on_join(unique name, backend)` for new, `on_leave(name)` for lost ones."""
+        """Call `on_join(unique name, backend)` for new backends, `on_leave(name)` for lost ones."""
 
     def close(self) -> None:
         """Close all backends."""

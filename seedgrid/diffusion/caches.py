@@ -54,7 +54,7 @@ class SizedCache(Generic[Kept]):
         return self._entries[key][0]
 
     def put(self, key: Hashable, value: Kept, num_bytes: int) -> None:
-        """Store a value; while too large, drop the least recently used, and this one last."""
+        """Store a value; to make room, drop the least recently used, and this one last."""
         self._num_bytes += num_bytes - self._entries.pop(key, (None, 0))[1]
         self._entries[key] = value, num_bytes
         while self._num_bytes > self._max_bytes:
@@ -128,7 +128,7 @@ class PipelineCache:
         """Return the pipeline for a recipe; load it if it is not loaded, or its files have changed.
 
         Raises ModelError if the model is missing or damaged, or has other weights than the recipe
-        names; DeviceError; and what `watch` raises, which stops the loading.
+        names; DeviceError; what `read_pipeline` raises; and what `watch` raises.
         """
         key = _key(recipe, placement)
         if key in self._loaded and states(self._loaded[key].paths) != self._loaded[key].states:
@@ -272,7 +272,7 @@ def _row_keys(context: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 class PairDecoder:
     """Decodes latents in pairs, for each kind of batch for which this gave the same bits.
 
-    The VAE's kernels compute the pictures of a batch one after another, so decoding two at a time
+    On a CPU the VAE computes the pictures of a batch one after another, so decoding two at a time
     is as quick and takes less memory. But some kernels add in another order for another number of
     pictures. So the first batch of each kind (model, environment, shape) is decoded both as a whole
     and in pairs, and whether the results were equal is remembered in the cache folder.

@@ -48,7 +48,7 @@ class DeferredBackend:
         return self._painter.paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Test the lock for such recipes; None with an upscaler, which takes single pictures."""
+        """Test the lock for recipes like this one; None with an upscaler, as it has no batch."""
         return self._painter.probe(recipe, placement, watch) if recipe.upscaler is None else None
 
     def close(self) -> None:
@@ -65,13 +65,13 @@ class DeferredBackend:
 
 
 class InstalledBackend(DeferredBackend):
-    """For public pages: accepts models by name only, as paths would reveal files on the disk."""
+    """For public pages: takes the default model, and others by name: paths would reveal files."""
 
     def __init__(self, default_model: str = BUNDLED) -> None:
         self._default_model = default_model
 
     def card(self, model: str | None) -> ModelCard:
-        """Find an installed model by its name and say what it can do."""
+        """Find an installed model that is offered, and say what it can do."""
         if model is None or model == self._default_model:
             return super().card(self._default_model)
         # The default model may have been given as a folder; recipes name it by its id.

@@ -1,7 +1,7 @@
 """DiffusersBackend: paint one batch of exactly `lock_width` pictures, or enlarge a picture.
 
-The lock: the bits of a picture depend on the width of its batch, which is always the same, but not
-on its neighbours' prompts and noise.
+The lock: the bits of a picture depend on the width of its batch, which its recipe names, but not on
+its neighbours' prompts and noise.
 """
 
 import gc
@@ -152,7 +152,7 @@ class DiffusersBackend:
     def _parent_trajectories(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[dict[str, Trajectory], Watch]:
-        """Return the trajectories of recipes' parents, by id; paint those not in memory.
+        """Return the trajectories of recipes' parents, by id; paint parents that have none.
 
         Also returns a watch for the batch, which adds the parents' steps to the batch's.
         """

@@ -2,7 +2,7 @@
 
 A recipe's determinism level `off` changes no setting. `seeded` turns off cuDNN's autotuning, which
 may choose other kernels from run to run, and TensorFloat-32, which rounds more coarsely. `strict`
-also sets torch's deterministic algorithms, and cuBLAS's deterministic workspace; an operation
+also turns on torch's deterministic algorithms, and cuBLAS's deterministic workspace; an operation
 without a deterministic algorithm then raises an error.
 """
 
@@ -121,7 +121,7 @@ def _values_of(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def current_switches() -> dict[str, str]:
-    """Return the current text of every switch, and with CUDA cuBLAS's workspace setting."""
+    """Return the current text of every switch; with CUDA, also of cuBLAS's workspace setting."""
     states = {name: str(read()).lower() for name, (read, _) in _switches().items()}
     if torch.cuda.is_available():
         states["cublas_workspace"] = os.environ.get(CUBLAS_VARIABLE, "not set")

@@ -39,7 +39,7 @@ def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iter
 
 
 def _is_foreign(error: Exception) -> bool:
-    """Tell whether the frame nearest to an error is of `_LIBRARIES`, rather than of SeedGrid."""
+    """Tell whether an error's innermost frame of `_LIBRARIES` or SeedGrid is of `_LIBRARIES`."""
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package == "seedgrid" or package in _LIBRARIES:

@@ -1,6 +1,6 @@
 """Load a diffusers pipeline with its LoRAs from files, and move it to its device.
 
-Only local files in the safetensors or GGUF format are read, and no code from a model is run. For
+Weights are read only from local safetensors or GGUF files, and no code from a model is run. For
 `int8-…` recipes SDNQ quantises the weights to 8 bits, and dequantises them where they are used;
 activations are not quantised, so rows of a batch share no scale. Weights that were stored quantised
 (by SDNQ, torchao or bitsandbytes, or as GGUF) are used as they are.

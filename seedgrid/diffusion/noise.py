@@ -36,11 +36,11 @@ def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
 
 @contextmanager
 def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterator[None]:
-    """Mix what `prepare_latents` returns for other seeds, the initial noise, in a pipeline's call.
+    """In a pipeline's call, mix other seeds' noise into that which `prepare_latents` returns.
 
     The pipeline's own `prepare_latents` also draws the other seeds' noise, so its shape, scale and
     packing fit. Later draws use the picture's own seed. Raises `noise_mix_unsupported` if the
-    pipeline draws its noise elsewhere. Its call raises RunCancelled if `watch.cancelled`.
+    pipeline draws its noise elsewhere. The call raises RunCancelled if `watch.cancelled`.
     """
     if not any(cell.noise_mix for cell in cells):
         yield

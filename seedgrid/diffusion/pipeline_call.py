@@ -1,7 +1,8 @@
 """The call of a diffusers pipeline: only this file makes it, follows its steps, and stops it.
 
-This is the plain diffusers call, so its pictures equal those of `pipe(prompts,
-generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for bit.
+Without prompt weights, mixed noise, steering, portable arithmetic and prompts encoded one by one
+(words.py), its pictures equal those of a plain call of diffusers, `pipe(prompts,
+generator=[torch.Generator("cpu").manual_seed(seed), …])`, at the same width, bit for bit.
 """
 
 import functools
@@ -71,10 +72,10 @@ def call_pipeline(
     *,
     encoded: Sequence[EncodedPrompts] = (),
 ) -> PipelineOutput:
-    """Call the pipeline with a batch of exactly `lock_width` cells, inside `contexts`, in order.
+    """Call the pipeline with `lock_width` rows (if portable, one a recipe), in `contexts`.
 
     `encoded` is for families whose prompts are encoded one by one: the recipes' prompts. If it is
-    empty, they are encoded here. Raises `pipeline_refused`, `not_deterministic`, or RunCancelled.
+    empty, they are encoded here. Raises RunCancelled, RunError, or InputError.
     """
     first = recipes[0]
     # Padded with repeats, as bits depend on a batch's width; those of portable pictures do not

@@ -44,7 +44,9 @@ class PoisonedGrid:
     kinds: Kinds  # Which the neighbours take in turn
     calls_per_kind: int = 1  # After so many calls of a part, each neighbour gets its next kind
     has_lists: bool  # Whether a batch may also be a list, with one tensor for each picture
-    _calls: dict[str, int] = field(default_factory=dict, init=False)  # By part: last call, from 0
+    _calls: dict[str, int] = field(
+        default_factory=dict, init=False
+    )  # Each part's last call, from 0
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
@@ -92,7 +94,7 @@ class PoisonedGrid:
         return self._poisoned(args, call, row_counts), poisoned_kwargs
 
     def _after_denoiser(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        """Report a denoiser's output, and its inputs, which it may have changed."""
+        """Report a denoiser's output, and inputs, which it may have changed; poison the output."""
         row_counts = self._row_counts((args, kwargs))
         if not row_counts:
             return None

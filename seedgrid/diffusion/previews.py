@@ -56,9 +56,9 @@ class Preview:
         sample: torch.Tensor,
         timestep: float,
     ) -> tuple[Pixels, ...]:
-        """Return the clean picture that the denoiser predicts, for each row of a step.
+        """Return the clean picture that the denoiser predicts, for each row of the batch.
 
-        `output` is the denoiser's, `sample` the latents before the step.
+        `output` is the denoiser's output, `sample` are the latents before the step.
 
         Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for `v_prediction`.
         """
@@ -102,7 +102,7 @@ class Preview:
 
 
 def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
-    """Prepare the previews of a pipeline on the CPU; fit the map `now`, or at its first use."""
+    """Prepare previews of a pipeline still on the CPU; fit the map `now`, or at its first use."""
     is_flow = files.family.sampling == "flow"
     vae = getattr(pipeline, "vae", None)
     if vae is None:
@@ -158,8 +158,8 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
 def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     """Fit a linear map from a latent pixel and its neighbours to two by two pixels.
 
-    The map is fitted by least squares to the VAE's output for random latents, so this works for
-    every VAE. Applying the map takes a thousandth of the VAE's time.
+    The map is fitted by least squares to the VAE's output for random latents, so no VAE needs a
+    map of its own. Applying the map takes a thousandth of the VAE's time.
     """
     detail = min(_DETAIL, latent_px)
     (generator,) = fresh_generators((0,))

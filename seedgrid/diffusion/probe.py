@@ -1,11 +1,11 @@
-"""Test the lock: paint one picture in two short grids with different neighbours.
+"""Test the lock: paint one picture in two batches of few steps, with different neighbours.
 
 The neighbours' rows are replaced in the inputs of text encoder, denoiser and decoder, and in the
-outputs of denoiser and decoder (poison.py). In the first grid the tested picture is in the last
-slot, and its neighbours are realistic: near it, or its values in another order. In the second grid
+outputs of denoiser and decoder (poison.py). In the first batch the tested picture is in the last
+slot, and its neighbours are realistic: near it, or its values in another order. In the second batch
 it is in the first slot, and its neighbours are extreme: NaN or huge, with prompts of other lengths.
-The tested picture's rows in all these inputs and outputs, and the final picture before it is
-rounded, must be equal bit for bit. docs/lock.md says what this cannot find.
+The tested picture's rows in inputs and outputs of denoiser and decoder, and the picture before it
+is rounded, must be equal bit for bit. docs/lock.md says what this cannot find.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _LeakFound(Exception):  # noqa: N818 (a signal, not an error)
 
 
 def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
-    """Find the greatest batch width at which no leak is found, for any prompt and seed.
+    """Test the recipe's batch width, then 8, 4, 2 and 1, if less, until no leak is found.
 
     Raises RunCancelled if `watch.cancelled`, which is read at each call of a part of the pipeline;
     RunError if a batch fails, `picture_nan` if the tested picture itself is NaN.
@@ -85,7 +85,7 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family)
 def _paint_twice(
     recipe: Recipe, compute: Compute, watch: Watch, family: Family, comparison: _Comparison
 ) -> None:
-    """Compare a picture in two grids, the extreme one last, as its NaN may stay in the model."""
+    """Compare a picture in two batches, the extreme one last, as its NaN may stay in the model."""
     width = recipe.lock_width
     grid = partial(PoisonedGrid, watch=watch, width=width, has_lists=family.takes_embeds_list)
     # A neighbour has one kind for two calls: step caches skip a step only after similar inputs.
@@ -137,7 +137,7 @@ def _other_negative(recipe: Recipe, family: Family) -> dict[str, str]:
 
 
 class _Comparison:
-    """Records the tested picture's rows in the first grid, and compares those of the second."""
+    """Records the tested picture's rows in the first batch, and compares those of the second."""
 
     def __init__(self, width: int) -> None:
         self._width = width

@@ -35,7 +35,7 @@ class ProbeReport(Value):
     scheduler: str
     num_inference_steps: int  # How many the probe ran
     asked_width: int  # The recipe's `lock_width`
-    tested_width: int  # The greatest width up to `asked_width` without a leak; 0 if even 1 leaks
+    tested_width: int  # The greatest of the tested widths without a leak; 0 if there is none
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str  # UTC, ISO 8601
@@ -54,7 +54,7 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
 
 
 def newest_report(weights_sha256: str) -> ProbeReport | None:
-    """Return the newest report on batches of these weights, whatever their placement."""
+    """Return the newest report on these weights, by any placement, at a width above 1."""
     reports = (
         report
         for report in recall_values(_REPORTS, ProbeReport)
@@ -99,7 +99,7 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return a report's key: all that changes kernels or shapes; no prompts, seeds or steps do."""
+    """Return a report's key: all that changes kernels or shapes, so no prompts, seeds or steps."""
     parts = (
         _PROBE_VERSION,
         recipe.model.weights_sha256,

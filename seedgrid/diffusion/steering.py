@@ -1,11 +1,12 @@
-"""Steering: a child picture follows the denoising trajectory of its parent, which it varies.
+"""Steering: a child picture, a variation of its parent, follows the parent's denoising trajectory.
 
-A trajectory records the inputs and results of `scheduler.step`, which is called once or twice in
-each inference step. A child's row of a batch is held in its first `held_steps` steps: both are
-replaced by the parent's. While all rows are held, the denoiser does not run. If a child has a mask,
-latents outside the masked region are replaced by the parent's after each call. As a row's numbers
-do not depend on its neighbours (the lock, diffusers_backend.py), a trajectory that is not in memory
-can be computed again, bit for bit, in any batch of the same width.
+A trajectory records each call of `scheduler.step`, one or two in each inference step: the
+denoiser's output, which is the scheduler's input, and the latents that result. In the first
+`held_steps` steps a child's row of a batch is held: its output and latents are replaced by the
+parent's. While all rows are held, the denoiser does not run. If a child has a mask, latents outside
+its white region are replaced by the parent's after each call. As a row's numbers do not depend on
+its neighbours (the lock, diffusers_backend.py), a trajectory that is not in memory can be computed
+again, bit for bit, in any batch of the same width.
 """
 
 import inspect
@@ -29,7 +30,7 @@ from seedgrid.storage import starts
 
 _SPREAD_STRENGTH: Final = 0.5  # Length of tokens' move; 1 is the greatest distance from their mean
 _SPREAD_STREAM: Final = 0x53505244  # XORed with a seed, to draw noise other than the picture's
-# Denoisers' argument names: of prompt embeddings (a tensor, or a list with one a row), of latents
+# Names of denoisers' arguments: prompt embeddings (a tensor, or a list of one a row); latents
 _EMBEDDINGS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
 _SAMPLES: Final = ("sample", "hidden_states", "x")
 
@@ -40,10 +41,10 @@ class Halted(Exception):  # noqa: N818 (a signal, not an error)
 
 @dataclass(kw_only=True)
 class Trajectory:
-    """The scheduler's inputs and results while one picture was denoised, on the CPU."""
+    """The scheduler's inputs and results while one picture was denoised: tensors on the CPU."""
 
-    inputs: list[torch.Tensor] = field(default_factory=list)  # The scheduler's, at each call
-    latents: list[torch.Tensor] = field(default_factory=list)  # After each: (C, h, w), (tokens, C)
+    inputs: list[torch.Tensor] = field(default_factory=list)  # Outputs of the denoiser
+    latents: list[torch.Tensor] = field(default_factory=list)  # (C, h, w); packed (tokens, C)
     output_form: Any = None  # The denoiser's output, on the device "meta": shapes without data
     pixels: Pixels | None = None  # The picture; None if halted, failed or decoded by a tiny decoder
 
@@ -183,7 +184,7 @@ class Steering:
         return steered
 
     def _region(self, row: int, latents: torch.Tensor) -> torch.Tensor:
-        """Return a boolean tensor, broadcastable to a row's latents: which are in its region."""
+        """Return a boolean tensor that broadcasts to a row's latents: true in the row's region."""
         if row not in self._regions:
             recipe = self._cells[row]
             inside = starts.inside(recipe.mask, recipe.width, recipe.height)
@@ -202,7 +203,7 @@ class Steering:
         return cell.spread > 0 and self._call < steps * self.order
 
     def _move_tokens(self, rows: Sequence[int], embeddings: Any) -> Any:
-        """Return embeddings with the tokens of rows and negative prompts moved by seeded noise.
+        """Return embeddings with the tokens of `rows` and of their negative prompts moved by noise.
 
         All tokens of a prompt are moved by the same vector, a random mixture of their differences
         from their mean: separate noise for each token would cancel out, and other directions mean
@@ -251,7 +252,7 @@ def _blank_output(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> A
 
 
 def max_bytes() -> float:
-    """Return how much memory kept trajectories may take (`SEEDGRID_WAY_MB`); may be infinite."""
+    """Return how many bytes cached trajectories may take (`SEEDGRID_WAY_MB`); may be infinite."""
     return megabytes("SEEDGRID_WAY_MB") or math.inf
 
 

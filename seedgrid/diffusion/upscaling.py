@@ -93,8 +93,8 @@ class Enlarger:
     def load(self, upscaler: Upscaler, device: torch.device) -> Any:
         """Return a network with spandrel's attributes (`scale`, …), loading it if need be.
 
-        Raises `upscaler_library` if it needs spandrel, which is missing; `upscaler_unknown` if
-        spandrel does not know it, or its scale is not 2 … 8; and what `Shelf.recorded` raises.
+        Raises `upscaler_library` if it needs spandrel, which is missing; `upscaler_unknown` if it
+        is unknown to spandrel, not RGB, or its scale not 2 … 8; and what `Shelf.recorded` raises.
         """
         path = UPSCALERS.recorded(upscaler)  # Checks the file's digest each time
         key = (upscaler, str(device))
@@ -108,7 +108,7 @@ class Enlarger:
 
 
 def _enlarge(recipe: Recipe, network: Any, device: torch.device, watch: Watch) -> Outcome:
-    """Enlarge a start picture until it has the recipe's size; shrink it by Lanczos if larger."""
+    """Enlarge a start picture to the recipe's size or beyond; then shrink it, by Lanczos."""
     pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
     sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
     total, numbers = sum(len(_corners(*each)) for each in sizes), count(1)

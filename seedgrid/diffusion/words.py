@@ -6,9 +6,9 @@ takes the mean over the whole batch, so neighbours change a picture; here each p
 
 One by one: some families pad prompts to the longest one of the batch. Tensors of another length run
 through other kernels, so the bits of a picture would depend on its neighbours' prompts. For these
-(`Family.encodes_separately`) `encode_prompt` is called once for each prompt, and prompts with an
-attention mask are padded to whole blocks of tokens. The pipeline's call is given `prompt_embeds`
-instead of prompts; only prompts of equally many blocks share a call.
+families (`Family.encodes_separately`) `encode_prompt` is called for each prompt by itself, and
+prompts with an attention mask are padded to whole blocks of tokens. The pipeline's call is given
+`prompt_embeds` instead of prompts; only prompts of equally many blocks share a call.
 """
 
 import inspect
@@ -102,7 +102,7 @@ def embeds_arguments(encoded: Sequence[EncodedPrompts], family: Family) -> dict[
             rows = [each.results[prefix][position] for each in encoded]
             arguments[prefix + name] = rows if family.takes_embeds_list else torch.stack(rows)
     if len(family.embeds_names) > 1:
-        # The default would cut longer prompts, and a mask that loses all its zeros is dropped.
+        # The default would cut longer prompts; a mask whose zeros are all cut would be dropped.
         arguments["max_sequence_length"] = max(
             value.shape[1] for value in arguments.values() if isinstance(value, torch.Tensor)
         )

@@ -1,8 +1,9 @@
-"""Portable arithmetic: any pipeline computes the same bits on every processor.
+"""Portable arithmetic: a pipeline computes the same bits on every processor.
 
 torch's kernels add in different orders on different processors, with different numbers of threads
 and in different batches, so the last bits of their sums differ. docs/portable.md defines the
-arithmetic that is used here instead. Other packages import only this module, which needs no torch.
+arithmetic that is used here instead. Other rooms import this module, which needs no torch, and
+`cli/machine.py` the self-test.
 
     with portable():
         pipeline(...)

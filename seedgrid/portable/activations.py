@@ -55,7 +55,7 @@ def polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor
 
 
 def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
-    """Return 2**(x * factor), by default e**x, for contiguous float32; 2**-126 … 2**126 only."""
+    """Return 2**(x * factor), by default e**x, within 2**-126 … 2**126; x contiguous float32."""
     t = (x * factor).clamp_(-126.0, 126.0)
     whole = t.round()
     t.sub_(whole)

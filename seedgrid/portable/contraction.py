@@ -5,7 +5,7 @@ sum is rounded to float32 once; then the bias is added in float32. Exact sums do
 order, so libraries, blocks and threads change no bit. Every row of the left operand (a token) and
 every output of the right one has its own grid, so no result depends on neighbours in the batch.
 
-In a product of two activations there are no weights to balance the channels. So each operand is
+In `product`, of two activations, there are no weights to balance the channels. So each operand is
 split into a coarse part and the finer rest, each on its own grid, and three exact products are
 added. In attention and softmax e**(score - greatest score of the row) is rounded to a grid, then
 summed exactly, and one division follows.
@@ -63,7 +63,7 @@ def on_two_grids(numbers: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.T
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply two matrices of activations, (n, i, k) by (n, k, j), about as exactly as float64.
+    """Multiply activations, (n, i, k) by (n, k, j), about as exactly as float64; return float32.
 
     Linear attention divides one such product by another, so terms that are small beside the largest
     of their row must not be lost.
@@ -146,7 +146,7 @@ def attention(
     heads, others, width); heads are a multiple of key heads. The query is multiplied by `scale`
     first, 1 / sqrt(depth) by default. `mask` is boolean (true: attended to) or float32 (added to
     the scores) and broadcasts to (…, heads, length, others). With `is_causal` token i attends only
-    to tokens up to i.
+    to tokens up to i, and `mask` is not used.
     """
     if key.shape[-3] != query.shape[-3]:
         times = query.shape[-3] // key.shape[-3]

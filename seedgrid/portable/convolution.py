@@ -1,10 +1,10 @@
 """Convolutions that give the same bits on every machine, on grids as in contraction.py.
 
 Each channel group of each sample, and each output channel's weights, have a grid of their own. On
-large maps 3x3 kernels are computed by Winograd's algorithm, with 16 products instead of 36: a
+large maps most 3x3 kernels are computed by Winograd's algorithm, with 16 products instead of 36: a
 square of 2x2 results is computed from 4x4 inputs. It transforms inputs and weights by additions,
-which are exact if the weights are below a bound. If they are not, or for small or odd maps,
-windows.py computes the same bits.
+which are exact if the weights are below a bound. In all other cases windows.py computes the
+same bits.
 
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
@@ -93,7 +93,7 @@ def transformed_weights(prepared: PreparedWeights) -> torch.Tensor | None:
     _, outputs, depth, _ = prepared.matrix.shape
     transform = torch.tensor(_WEIGHT_TRANSFORM, dtype=torch.float64, device=prepared.matrix.device)
     taps = prepared.matrix.view(outputs, depth, 3, 3)
-    # All products are by 0, 1 or 1/2, and the sums need few bits, so they are exact in any order.
+    # All products are by 0, 1 or ±1/2, and the sums need few bits, so they are exact in any order.
     transformed = torch.einsum("ik,ockl,jl->ijco", transform, taps, transform)
     transformed = transformed.reshape(16, depth, outputs)
     quarter_steps = transformed.abs().sum((0, 1)) / (prepared.steps[0] / 4)
@@ -148,7 +148,7 @@ def _transformed(maps: torch.Tensor) -> torch.Tensor:
 
 
 def _write_differences(x: torch.Tensor, dim: int, result: torch.Tensor) -> None:
-    """Write four sums and differences of each even index and the three after it, along `dim`."""
+    """Write four sums or differences of the slices at each even index and the next three."""
     count = x.shape[dim] // 2 - 1
     first, second, third, fourth = (
         x.narrow(dim, start, 2 * count - 1)[(slice(None),) * dim + (slice(None, None, 2),)]

@@ -105,7 +105,7 @@ class WeightCache:
     def get(
         self, weights: torch.Tensor, make: Callable[[], PreparedWeights], form: Hashable = ""
     ) -> PreparedWeights:
-        """Return a `Parameter`'s prepared weights; `make` them if it or the `form` has changed."""
+        """Return prepared weights; a `Parameter`'s are made again only if it or `form` changed."""
         if not isinstance(weights, torch.nn.Parameter):
             return make()
         state = (weights.data_ptr(), weights._version, form)

@@ -202,7 +202,7 @@ def _solve(left: torch.Tensor, right: torch.Tensor, **_: Any) -> tuple[torch.Ten
     """Solve a few linear equations, of multistep schedulers, by Gauss-Jordan elimination.
 
     The pivot of a column is its number of largest magnitude in the rows not used yet. Returns
-    torch's results; only the first is used.
+    as many results as torch's operation; only the first, the solution, is computed.
     """
     size = left.shape[-1]
     right_rows = right.reshape(size, -1).tolist()

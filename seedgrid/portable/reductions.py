@@ -1,8 +1,8 @@
 """Sums in one fixed order, and the rules of means, norms, running sums and evenly spaced numbers.
 
 The last half of the float64 terms is added onto the first half, until one number is left, so the
-order follows from the number of terms alone. As the order is fixed, terms need not be
-rounded first, as grids.py does.
+order follows from the number of terms alone. As the order is fixed, terms need not be rounded to
+grids (grids.py) first.
 """
 
 import math
@@ -29,7 +29,7 @@ def folded(terms: torch.Tensor) -> torch.Tensor:
 
 
 def moved_last(numbers: torch.Tensor, dims: Sequence[int]) -> torch.Tensor:
-    """Return a float64 copy with the dimensions `dims` flattened, in their order, into the last."""
+    """Return a float64 copy with the dimensions `dims`, in ascending order, flattened into one."""
     dims = sorted(dim % numbers.dim() for dim in dims)
     others = [dim for dim in range(numbers.dim()) if dim not in dims]
     ordered = numbers.permute(*others, *dims)

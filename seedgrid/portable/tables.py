@@ -20,7 +20,7 @@ import torch
 from seedgrid.portable import functions
 from seedgrid.portable.rules import refusal
 
-# Replacements for functions of both NumPy and `math`, then for all of NumPy's
+# Replacements for functions that both NumPy and `math` have; then all replacements for NumPy's
 _SHARED: Final[dict[str, Callable[..., Any]]] = {
     name: getattr(functions, name) for name in ("exp", "expm1", "log", "sin", "cos", "tan", "tanh")
 }
@@ -58,7 +58,7 @@ _MATH_EXACT: Final = frozenset(_MATH_EXACT_WORDS.split())
 class PortableArray(np.ndarray):
     """A NumPy array whose functions and operators give the same bits everywhere."""
 
-    __array_priority__ = 2000.0  # Above a tensor's, so that this class computes operators with one
+    __array_priority__ = 2000.0  # Above a tensor's: this class computes with a tensor
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [_plain(value) for value in inputs]

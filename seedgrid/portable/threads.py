@@ -21,7 +21,7 @@ _num_threads = ContextVar[int]("num_threads", default=1)  # On which `spread` co
 
 @contextmanager
 def taken_from_torch() -> Iterator[None]:
-    """In the block give torch's threads to `spread`; one remains, as idle ones would spin."""
+    """In the block give torch's threads to `spread`; torch keeps one, as idle ones would spin."""
     count = torch.get_num_threads()
     token = _num_threads.set(count)
     torch.set_num_threads(1)

@@ -1,9 +1,9 @@
 """Exact convolutions of numbers on grids, as matrix products over windows ("im2col"), in tiles.
 
 The weights are multiplied by a float64 matrix whose columns are the windows of a tile. With a
-vertical stride of 1 the columns hold only one row of a window; each row of the kernel is multiplied
-by them, shifted by a row. For a 3x3 kernel a third as many numbers are written. This choice and the
-size of the tiles change only the speed.
+vertical stride of 1, and at most `MAX_TERMS` terms, the columns hold only one row of a window; each
+row of the kernel is multiplied by them, shifted by a row. For a 3x3 kernel a third as many numbers
+are written. This choice and the size of the tiles change only the speed.
 """
 
 from __future__ import annotations

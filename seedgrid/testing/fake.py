@@ -1,8 +1,8 @@
 """FakeBackend: the Backend protocol without torch and without a model, for tests.
 
 Each recipe has a new generator, as in a real pipeline: its first draw decides the composition, its
-last one the grain, so pictures change if a generator is shared, used before or given to another.
-The prompts decide the colour. Calls are recorded, and can be slow or fail on request.
+last one the grain, so pictures change if a generator is shared, used before or given to another
+recipe. The prompts decide the colour. Calls are recorded, and can be slow or fail on request.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ FAKE_CARD: Final = ModelCard(
 class Fault:
     """An error in one call of `paint`."""
 
-    step: int = 1  # From 1; a number beyond the last step means after it
+    step: int = 1  # From 1; one more than the last step means after it
     error: BaseException | None = None  # The error to raise; by default `picture_nan`
     cell: int | None = None  # The only picture of the batch that fails; None means all
 
@@ -70,7 +70,7 @@ def fresh_generators(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
 
 
 class FakeBackend:
-    """Paints a grid of lighter and darker fields; tests pass wrong `generators`.
+    """Paints a grid of lighter and darker fields; some tests pass wrong `generators`.
 
     Each step takes `step_delay_s`, the first `prepare` `load_delay_s`.
     """
@@ -180,7 +180,7 @@ class _Canvas:
         return (picture + grain.astype(np.int16)).clip(0, 255).astype(np.uint8)
 
     def _with_start(self, picture: Pixels) -> Pixels:
-        """Mix the picture with its start, by the strength."""
+        """Mix the picture with the start picture, if any, by the strength."""
         recipe = self.recipe
         if not recipe.start:
             return picture
@@ -190,7 +190,7 @@ class _Canvas:
         return np.asarray(np.rint(mixed), dtype=np.uint8)
 
     def preview(self, done: float) -> Pixels:
-        """Return a quarter of the size; the noise fades as `done` goes from 0 to 1."""
+        """Return it at a quarter of its width; the noise fades as `done` goes from 0 to 1."""
         picture = self._paint(4)
         height, width, _ = picture.shape
         noise = 128 + 70 * self._grain[:height, :width]
@@ -208,7 +208,7 @@ class _Canvas:
 
 
 def _finished(canvas: _Canvas) -> Pixels:
-    """Finish a picture; with a region, paint its parent and use its pixels outside."""
+    """Finish a picture; with a region, paint the parent and use the parent's pixels outside."""
     recipe, own = canvas.recipe, canvas.finish()
     if recipe.parent is None or not recipe.mask:
         return own

@@ -61,7 +61,7 @@ class RemoteWorker(Protocol):
     """The client of another process or machine."""
 
     def compute(self, batch: Batch) -> Generator[Message]:
-        """Run this module's `compute` remotely and yield its messages; closing this stops it.
+        """Run this module's `compute` remotely and yield its messages; closing the result stops it.
 
         Also yields `("quiet",)` from time to time while no message comes. Raises `remote_failed`,
         or `worker_lost` if the process or machine no longer exists.
@@ -118,7 +118,7 @@ class AwayBackend:
     def _compute(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
     ) -> tuple[Outcome, ...]:
-        """Let the worker paint, and store its passport; without a watch, only store that."""
+        """Let the worker paint, and store its passport; without a watch, only get the passport."""
         batch = Batch(recipes=tuple(recipes), placement=placement, paint=watch is not None)
         with contextlib.closing(self._worker.compute(batch)) as messages:
             for kind, *data in messages:
@@ -227,7 +227,7 @@ class ZeroGpu:
     """The GPU that a Hugging Face ZeroGPU Space lends for some seconds; see `RemoteWorker`.
 
     `spaces.GPU` runs `compute` in a forked process with CUDA; outside of a Space, in this process.
-    It finds the visitor whose quota is used in the context of the call (`Run.context`). Create a
+    The context of the call (`Run.context`) names the visitor whose quota is used. Create a
     ZeroGpu before torch is imported: importing `spaces` patches torch. Not tested on a GPU so far.
     """
 

@@ -1,7 +1,7 @@
 """RayCluster: backends that paint in Ray's processes on the machines of a cluster.
 
-Ray chooses the machines and starts the workers. One more worker than run now is always requested,
-so another one starts as soon as a machine has a free slot. `computing.py` describes the messages.
+Ray chooses the machines and starts the workers. One more for each kind of slot is always requested,
+so it starts as soon as such a slot is free. `computing.py` describes the messages.
 """
 
 import contextlib

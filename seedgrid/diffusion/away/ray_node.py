@@ -82,7 +82,7 @@ def slots() -> dict[str, int]:
 
 
 def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
-    """Set Ray's environment variables, and make its token private; raise `ray_missing`."""
+    """Set Ray's unset environment variables, and make its token private; raise `ray_missing`."""
     if importlib.util.find_spec("ray") is None:
         raise InputError("ray_missing", field="cluster")
     for name, value in settings.items():
@@ -92,7 +92,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _make_private_token(path: Path) -> None:
-    """Create a token if there is none; let only its owner read it. Ray's own is readable by all."""
+    """Create a token if there is none; let only its owner read it. All could read a token by Ray."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
