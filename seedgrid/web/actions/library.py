@@ -215,7 +215,7 @@ class LibraryActions:
         raise errors[0] if errors else InputError("import_nothing", field="drop")
 
     def _paint_work(self, work: Sequence[WorkPicture], snapshot: Snapshot) -> PageUpdate:
-        """Start and show a run for a poster's missing pictures; if there are none, its last one."""
+        """Start and show a run for a poster's missing pictures; without any, show its last."""
         state, library = snapshot.state, snapshot.library
         run = self._studio.start_work(
             work, owner=state.visitor, address=state.address, library=library

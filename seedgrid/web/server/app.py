@@ -1,7 +1,7 @@
 """The page's server: Gradio's endpoints of api.py, FastAPI routes of the page, and their guard.
 
 An address or method that is not listed gets 404, another site's POST, PUT or DELETE 403, an
-unknown host name 400. The page runs its own modules from this server; no other answer runs scripts.
+unknown host name 400. The page runs its own modules from here; no other answer may run a script.
 """
 
 import os
