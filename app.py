@@ -3,7 +3,7 @@
     python app.py --model bundled --port 7860
 
 `seedgrid ui` serves the same page. On a Space, running or importing this file builds the
-server `demo`; elsewhere it defines none.
+server `demo`; elsewhere this file defines no `demo`.
 """
 
 from seedgrid.core.process import end_at_once, leave
@@ -21,7 +21,7 @@ from seedgrid.core.process import set_up_logging
 from seedgrid.diffusion.process import tune_process
 
 if __name__ == "__main__" or "SPACE_ID" in os.environ:
-    tune_process()  # Before Gradio is imported. A program that imports this file is not tuned.
+    tune_process()  # Before Gradio is imported. Outside Spaces, importing this file tunes nothing.
 
 from seedgrid.web.launch import (
     HOST,

@@ -171,7 +171,7 @@ def models(
 
 
 def _download(manager: ModelManager, hub_id: str) -> None:
-    """Download a model and show the progress; Ctrl+C stops, and the download can be resumed."""
+    """Download a model or LoRA, show progress; Ctrl+C stops, and the download can be resumed."""
     manager.download(hub_id)
     with ProgressLine(hub_id, in_bytes=True) as line:
         try:

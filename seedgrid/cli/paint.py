@@ -24,7 +24,7 @@ _LOCKS: Final = {  # The value of `lock` in JSON, by the code of the lock's noti
     "lock_never": "does not repeat here",
 }
 _PORTABLE: Final = "same on every machine"  # Of a portable picture, which its batch cannot change
-_ALONE: Final = "made alone"  # Of a picture that a network enlarged, which has no batch
+_ALONE: Final = "made alone"  # Of a picture that an upscaler enlarged: it has no batch
 
 
 @options.with_fields()
@@ -161,7 +161,7 @@ def _finish(
 
 
 def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> None:
-    """Print each picture when the library has it, until the run ends; raise if it failed."""
+    """Print each picture when the library has it; raise if the run failed or was stopped."""
     progress = RunProgress(run)
     line = ProgressLine(progress.what, progress.total)
     with first_stops(studio.begin_to_close) as interrupts, line:

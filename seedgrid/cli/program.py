@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain("Stopped.")
         return interrupts.exit_code
     except BrokenPipeError:
-        # The reader of our output has ended; without this Python would report it again at exit.
+        # The reader of our output has ended; without this line Python would report that at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:

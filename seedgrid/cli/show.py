@@ -1,4 +1,4 @@
-"""The commands on pictures that exist: show, diff, verify, probe, export."""
+"""The commands show, diff, verify and export on pictures that exist, and probe."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def diff(
 
 
 def _rows_of(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe's fields, with the id in place of the parent."""
+    """Return a recipe's id and fields, with the parent's id in place of the parent."""
     parent = {"parent": recipe.parent.id} if recipe.parent else {}
     return {"id": recipe.id, **recipe.model_dump(mode="json", exclude={"parent"}), **parent}
 
@@ -93,7 +93,7 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences
 
 
 def _compare_pixels(first: Path, second: Path) -> dict[str, Any]:
-    """Return the largest difference, PSNR and number of differing pixels; None if sizes differ."""
+    """Return the largest difference, PSNR and differing pixels, each None if sizes differ."""
     figures = figures_of(compare_pixels(png.read_pixels(first), png.read_pixels(second)))
     return {name: figure for name, figure in figures.items() if name != "where"}
 

@@ -25,7 +25,7 @@ _KEY_LETTERS: Final = 40  # Longer keys of other texts are cut in a report
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A picture to verify; `pixels` is None if the file's size is not the recipe's."""
+    """A picture to verify; `pixels` is None if its width or height is not the recipe's."""
 
     name: str  # a path or an id, for the report
     pixels: Pixels | None = field(repr=False, compare=False)  # decoded from the file
@@ -33,17 +33,17 @@ class Claim:
     recipe: Recipe
     passport: Passport
     has_own_form: bool = True  # whether the pixels are stored as SeedGrid stores them
-    altered_texts: tuple[str, ...] = ()  # keys of SeedGrid's texts that it writes differently
+    altered_texts: tuple[str, ...] = ()  # keys of texts that are not as SeedGrid writes them
     unverified: tuple[str, ...] = ()  # names of other chunks and bytes in the file
 
     @property
     def is_altered(self) -> bool:
-        """Whether the pixels were changed after the picture was made."""
+        """Whether the pixels' size or SHA-256 is not the one that the file says."""
         return self.pixels is None or pixels_sha256(self.pixels) != self.pixels_sha256
 
 
 def read_claim(path: Path) -> Claim:
-    """Read a PNG file as a claim; raise if it is bad or has no readable recipe."""
+    """Read a PNG file as a claim; raise PictureError if it is damaged or has no recipe."""
     data = png.read_bytes(path)
     chunks = png_chunks.split(data)
     record = png.record_of(chunks)
@@ -84,7 +84,7 @@ def _texts_and_others(chunks: Sequence[Chunk], recipe: Recipe) -> tuple[list[str
 
 
 def _has_bytes_behind_pixels(chunks: Sequence[Chunk], recipe: Recipe) -> bool:
-    """Tell whether the compressed data are longer than rows of pixels with filter bytes."""
+    """Tell whether the data go on after the last row of pixels, or their checksum is wrong."""
     unpacker = zlib.decompressobj()
     remaining = recipe.height * (1 + 3 * recipe.width) + 1
     try:

@@ -5,10 +5,10 @@
 >>> compare_pixels(black, black).is_identical
 True
 
-Other threads, instructions or kernels sum the same numbers in another order. The effect was
-measured by changing one setting at a time (docs/lock.md): a few pixels differ by one, rarely by
-two. Different pixels are explained only by a passport that differs in such a setting, and only up
-to `_MAX_DIFFERENCE` and `_MAX_SHARE`.
+Another number of threads, other instructions or kernels sum the same numbers in another order. The
+effect was measured by changing one setting at a time (docs/lock.md): in float32 a few pixels
+differ, by one. Different pixels are explained only by a passport that differs in such a setting,
+and only up to `_MAX_DIFFERENCE` and `_MAX_SHARE`.
 """
 
 import math
@@ -108,7 +108,7 @@ def figures_of(comparison: Comparison | None) -> dict[str, Any]:
 
 
 def difference_picture(one: Pixels, other: Pixels) -> Pixels:
-    """Show where two pictures of one size differ: black if equal, full brightness from 16 on."""
+    """Show where two pictures of one size differ: black if equal, full from a difference of 16."""
     scaled = np.minimum(_distance(one, other), _FULL_BRIGHTNESS) * 255 // _FULL_BRIGHTNESS
     return scaled.astype(np.uint8)
 
@@ -136,7 +136,7 @@ class Reason(Notice):
 
     @property
     def is_difference(self) -> bool:
-        """Whether it is a difference of the passports."""
+        """Whether the reason is that the passports differ, or that the file has none."""
         return self.code in {"passport_field", "passport_missing"}
 
 
@@ -196,12 +196,12 @@ def _may_change_pixels(name: str) -> bool:
 
 
 def _flat_with_defaults(passport: Passport) -> dict[str, str]:
-    """Return every field of a passport of this release, with defaults."""
+    """Return a passport's fields as `_flat`, as if those with default values were set too."""
     return _flat(Passport(**passport.model_dump()))
 
 
 def _flat(passport: Passport) -> dict[str, str]:
-    """Return set fields as texts, `name.key` for dictionaries; absent limits are "not set"."""
+    """Return set, non-empty fields as texts, dictionaries by `name.key`, no limit as "not set"."""
     flat: dict[str, str] = {}
     set_fields = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():

@@ -1,10 +1,10 @@
 """The verdict on one picture, from its claim and the new pixels.
 
-identical   every pixel is equal, and the file is as SeedGrid writes it
+identical   every pixel is equal, and the file's form and texts are as SeedGrid writes them
 close       few pixels differ by rounding, which a named difference of the passports explains
 altered     other pixels under the same passport, or a file that contradicts itself
-drifted     other pixels, for which the passports give no explanation
-impossible  the file could not be read, or the picture not be painted again
+drifted     another size, or other pixels that neither passports nor file explain
+impossible  the file could not be read, or the picture could not be painted again
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Repaint) -> Verdict:
 
 
 def _outside_region(claim: Claim, painted: Repaint) -> tuple[Reason, ...]:
-    """Say whether the pixels outside the region are the parent's; nothing without a region."""
+    """Say whether pixels outside the region are the parent's; empty without region or parent."""
     recipe, parent = claim.recipe, None
     if recipe.mask and recipe.parent:
         parent = painted.parents.get(recipe.parent.id)

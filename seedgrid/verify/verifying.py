@@ -36,7 +36,7 @@ def verify(
     watch: Watch | None = None,
     device: str | None = None,
 ) -> tuple[Verdict, ...]:
-    """Verify claims by batch; an error makes its batch `impossible`. Raise RunCancelled."""
+    """Verify claims by batch; an error makes only its claim `impossible`. Raise RunCancelled."""
     verdicts: dict[int, Verdict] = {}
     for indices in batches(claims):
         batch = [claims[index] for index in indices]
@@ -71,7 +71,7 @@ def _verify_batch(
 ) -> list[Verdict]:
     try:
         placement = placement_of(batch[0].passport, device=device)
-        # A file can claim any number; an excessive one is reported as a difference.
+        # A file can claim any number of threads; an excessive one is reported as a difference.
         if (placement.threads or 0) > _THREADS_A_CORE * (os.cpu_count() or 1):
             placement = replace(placement, threads=None)
         painted = _paint(batch, backend, placement, watch)
@@ -137,7 +137,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: Repaint) -> bool:
 def _probe_for_doubt(
     painted: Repaint, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Repaint:
-    """Probe the lock; if a leak is found, doubt that other pixels are due to the file."""
+    """Probe the lock; if it does not hold, other pixels may not be due to the file."""
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:
         return painted

@@ -63,7 +63,7 @@ logger = logging.getLogger("seedgrid")
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
-_MAX_THREADS: Final = 400  # Maximum number of API calls in Gradio's queue, waiting ones included
+_MAX_THREADS: Final = 400  # API calls that Gradio runs at once, with those waiting for the engine
 _NUM_SESSIONS: Final = 64  # Maximum number of API sessions that Gradio keeps
 _POLL_S: Final = 0.5
 _MCP_UNTIL: Final = 2  # The first major version of `mcp` that Gradio does not support

@@ -49,8 +49,8 @@ Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
 class Query(Value):
     """A search of the library page; empty attributes do not restrict it.
 
-    `number` counts a browser's searches and is repeated in the answer; `after` is the last row of
-    the page before. `since` is the first day, `until` the day after the last one.
+    `number` counts a browser's searches and is repeated in the answer; `after` is that of
+    the answer before. `since` is the first day, `until` the day after the last one.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -215,7 +215,7 @@ class LibraryActions:
         raise errors[0] if errors else InputError("import_nothing", field="drop")
 
     def _paint_work(self, work: Sequence[WorkPicture], snapshot: Snapshot) -> PageUpdate:
-        """Start a run for the missing pictures of a poster, and show its first round."""
+        """Start and show a run for a poster's missing pictures; without any, show its last."""
         state, library = snapshot.state, snapshot.library
         run = self._studio.start_work(
             work, owner=state.visitor, address=state.address, library=library

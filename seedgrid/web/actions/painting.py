@@ -69,7 +69,7 @@ class PaintingActions(Streams):
         """Show the page that its address names, or the page as this browser left it.
 
         `place` is a round or a picture, `link` the query of a link; `start` asks for the page
-        before the first grid, `offer` for the options of the settings.
+        without a work, `offer` for the options of the settings.
         """
         snapshot = self._snapshots.of(state.move())
         shown = self._page_at(snapshot, place, link, is_start=start)
@@ -113,7 +113,7 @@ class PaintingActions(Streams):
         return self._studio.start_grid(request, prompts, **options)
 
     def on_refine(self, around: RoundPayload, state: State) -> PageUpdate:
-        """Start a round on the picked picture's seed: its prompt with each suffix."""
+        """Start a round of variations of the picked picture, and of those in `also`."""
         snapshot = self._snapshots.of(state)
         return self._show_run(snapshot, self._refine(snapshot, around))
 
@@ -137,7 +137,7 @@ class PaintingActions(Streams):
         return self._start_from_pick(around, state, start)
 
     def on_final(self, scale: int, around: RoundPayload, state: State) -> PageUpdate:
-        """Start the large finals of the picked picture; a network is given by name, not by path."""
+        """Start the large finals of the picked picture; an upscaler is given by name, not path."""
         network = UPSCALERS.find(around.upscaler).id if around.upscaler else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(around, state, start)

@@ -46,9 +46,9 @@ class FormPayload(_dataclass_of(ON_PAGE)):  # type: ignore[misc] # made at run t
 class RoundPayload(_dataclass_of(_PLACEMENT_FIELDS)):  # type: ignore[misc] # made at run time
     """The settings of a round that starts from the picked picture, and of its placement."""
 
-    # The variations to append to its prompt
+    # The variations to append to the picked picture's prompt, or settings to change
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
-    upscaler: str = ""  # The name of the network that enlarges a final; empty for the model itself
+    upscaler: str = ""  # The upscaler's name for a final; empty: the model itself enlarges
     hold: float = 0.0  # The share of first steps that a refinement takes from the picture
     only: str = ""  # A mask of what may change, white on black: a PNG in base64; empty for all
     feather: int | None = None  # Over how many pixels inside the mask's edge new and old are mixed
@@ -109,7 +109,7 @@ def fields_of(
 
 
 def write_fields(request: Request, defaults: Request | None = None) -> dict[str, str | bool]:
-    """Return the page's fields for a request; those equal to the defaults stay unset."""
+    """Return the fields for a request; numbers and most choices equal to `defaults` stay unset."""
     shown = {f.name: _value_to_show(f, request, defaults) for f in ON_PAGE if f in IN_LINKS}
     typed = request.typed_prompt or request.prompt
     return shown | {"prompt": write_tags(typed, request.loras)}

@@ -107,7 +107,7 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
 
 
 def caption(made: Made) -> str:
-    """The picture's change as a caption, without a comma before; empty for a change of noise."""
+    """The picture's change as a caption, without its leading comma; empty for a change of noise."""
     return "" if _is_noise(made) else made.lineage.change.lstrip(" ,;")[:_LONGEST]
 
 
@@ -167,7 +167,7 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
 
 
 def without_trashed(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
-    """Leave out rounds that are all in the trash, unless another round descends from them."""
+    """Leave out rounds that are all in the trash, except `current` and ancestors of shown ones."""
     kept_ids: set[str | None] = {current}
     for each in reversed(rounds):  # each comes after its parent
         if each.id in kept_ids or not all(entry.trashed for entry in each.entries):
@@ -199,7 +199,7 @@ def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
         made[forming.lineage.round_id] = forming.round_jobs
     parents = {entry.lineage.parent_id for each in rounds for entry in each.entries}
     tried: dict[str, set[str]] = {}  # Earlier siblings' changes, by the parent's round
-    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # As sets, by the parent too
+    before: dict[tuple[str, str | None], set[frozenset[str]]] = {}  # Sets of them, by parent too
     counted: Counter[str] = Counter()
     shown: list[Json] = []
     for each in rounds:
@@ -233,7 +233,7 @@ def rail(rounds: Sequence[Round], forming: Run | None) -> list[Json]:
 def _round_name(
     made: Sequence[Made], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round; `before` has its siblings' sets of changes, `tried` their single changes."""
+    """Name a round; `before` has earlier siblings' sets of changes, `tried` their single ones."""
     recipe, change = made[0].recipe, made[0].lineage.change
     changes = [each.lineage.change for each in made if each.lineage.change]
     if not changes or frozenset(changes) in before:

@@ -1,7 +1,7 @@
 """The page's server: Gradio's endpoints of api.py, FastAPI routes of the page, and their guard.
 
-A route, method or form that is not listed gets 404, another site's request 403, an unknown host
-name 400. The page runs its own modules from this server; no other answer may run a script.
+An address or method that is not listed gets 404, another site's POST, PUT or DELETE 403, an
+unknown host name 400. The page runs its own modules from here; no other answer may run a script.
 """
 
 import os
@@ -67,7 +67,7 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
         self.frames = SPACE_FRAMES if host is None else ""  # Sites that may frame the page
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the application with its middleware, the guard outside."""
+        """Return the application and its middleware, within the guard, the log and the headers."""
         guarded = Guard(super().build_middleware_stack(), self._uploads, self._host)
         return SecurityHeaders(LogUnexpectedErrors(guarded), self.frames)
 
@@ -168,7 +168,7 @@ async def _refuse_form(_request: Request, error: Exception) -> Response:
 
 
 class Guard:
-    """The outermost middleware: refuses requests that are not allowed.
+    """The middleware around Gradio's: refuses requests that are not allowed.
 
     `files` is Gradio's folder of uploads and copies, the only one that it may serve files from;
     `host` is the name at which this server listens.

@@ -46,9 +46,9 @@ logger = logging.getLogger(__name__)
 
 
 class BoundedBody:
-    """Limits the size of a request's body before it is read; `folder` has the uploads.
+    """Limits the size of a request's body before it is read; `folder` has uploads and copies.
 
-    `upload_bytes` limits one upload request, `total_bytes` all uploads; None is no limit.
+    `upload_bytes` limits one upload, `total_bytes` the folder with that upload; None is no limit.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class CheckedApiCalls:
         self._parameters = parameters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a call on; 404, 400 or 422 where it is wrong."""
+        """Pass a call on, or refuse a wrong one with 404, 400 or 422."""
         path = route_path(scope) if scope["type"] == "http" else ""
         call = CALLS.fullmatch(path)
         is_agent = bool(MCP.fullmatch(path)) and scope["method"] == "POST"
@@ -168,7 +168,7 @@ class CheckedApiCalls:
         await self._app(scope, replay, send)
 
     def _refusal(self, data: object, call: re.Match[str] | None) -> PlainTextResponse | None:
-        """Return a refusal or None. No `call` means an agent (MCP): Gradio may fetch its texts."""
+        """Return a refusal or None; `call` is None for an agent, whose texts Gradio may fetch."""
         name = call["list"] or call["names"] if call else None
         if name is not None and name not in self._parameters:
             return PlainTextResponse(f"there is no such endpoint; {_ADVICE}", status_code=404)
@@ -196,7 +196,7 @@ class CheckedApiCalls:
 
 
 class LogUnexpectedErrors:
-    """Logs an unexpected error in one line; Uvicorn would log parts of the request unescaped."""
+    """Logs unexpected errors; Uvicorn would log parts of the request unescaped."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -234,7 +234,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _drop_urls_and_find_files(data: Any, depth: int = 0) -> list[object]:  # noqa: ANN401 (JSON)
-    """Return paths and addresses of files, also in JSON texts; delete `url` beside a path."""
+    """Return paths and addresses of files, also in JSON texts; outside texts delete their `url`."""
     if depth > _MAX_DEPTH:
         raise RecursionError
     if isinstance(data, str):
@@ -265,7 +265,7 @@ def _arguments(data: object) -> list[object]:
 
 
 def _holds_address(data: Any) -> bool:  # noqa: ANN401 (JSON)
-    """Tell whether any text in an agent's arguments is an address."""
+    """Tell whether any text in an agent's arguments is an address, except a `data:` one."""
     if isinstance(data, str):
         return bool(_ADDRESS.match(data)) and not data.startswith("data:")
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()

@@ -126,7 +126,7 @@ def file_routes(services: PageServices) -> APIRouter:
 
 
 def _save_upload(folder: Path, file: UploadFile, number: int) -> str:
-    """Write an upload into a folder of its own, under its name without odd characters."""
+    """Write an upload into a folder of its own, under the file's name, odd characters replaced."""
     name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_MAX_NAME:].lstrip(".")
     path = folder / str(number) / (name or "file")
     path.parent.mkdir()
@@ -201,7 +201,7 @@ async def _answered(
     find: Callable[[Library], Sequence[Entry]],
     make: Callable[[Sequence[Entry], ExitStack], Response],
 ) -> Response:
-    """Answer with `make`'s response for the found pictures: file work until it is sent."""
+    """Answer with `make`'s response for the found pictures, which is file work until it is sent."""
     file_work = services.file_work
 
     def found() -> Sequence[Entry]:

@@ -165,7 +165,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
 
 
 def hub_name(text: str) -> str:
-    """Return the hub id that the address of a hub page names; any other text as it is."""
+    """Return the hub id that the address of a hub page names; other texts without a last `/`."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name

@@ -82,7 +82,7 @@ def choose_language(*wishes: str | None) -> str:
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return the scripts, styles and fonts of the page by their names."""
+    """Return the scripts, styles, fonts and SVG images of the page by their names."""
     folder = assets_folder()
     paths = [*folder.glob("*.js"), *folder.glob("*.svg"), *folder.glob("fonts/*.woff2")]
     by_name = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}

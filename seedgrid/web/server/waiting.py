@@ -22,7 +22,7 @@ from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
 
 _LOOK_S: Final = 0.2  # Between two looks at a verification's progress
-NUM_THREADS: Final = 2  # For work with files; at most so many large pictures are in memory
+NUM_THREADS: Final = 2  # Of a `FileWork`; it has at most so many large pictures in memory
 WINDOW_S: Final = 600.0  # The ten minutes of `FileWorkBounds.window_s`
 _LONG_S: Final = 0.2  # After longer work, freed memory is given back to the system
 STALLED_S: Final = 60.0  # A client that reads nothing for longer is disconnected
@@ -92,7 +92,7 @@ async def steps_of(
 ) -> AsyncGenerator[tuple[int, int], None]:
     """Yield (step, steps) of a task until it is done; cancel it if the caller stops reading before.
 
-    Raises RunCancelled if the task was cancelled; `future.result()` raises its other errors.
+    Raises RunCancelled if it was cancelled before it began; `future.result()` raises other errors.
     """
     watch.on_stop = future.cancel
     last: tuple[int, int] | None = None

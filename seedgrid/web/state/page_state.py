@@ -36,7 +36,7 @@ _MAX_EPOCH: Final = 2**53 - 2**20  # JavaScript's numbers are exact up to 2**53
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """The sender of a request. `host` is its IP; bounds count by `address`, that or its /64."""
+    """The sender of a request. `host` is its IP; `address`, for bounds, an IPv4 or IPv6 /64."""
 
     visitor: str
     host: str
@@ -121,7 +121,7 @@ class PageState(Value):
         return self.model_copy(update={**changes, "epoch": next_epoch(self.epoch)})
 
     def to_browser(self) -> dict[str, Any]:
-        """Return the state that the browser stores: without the visitor, whom a cookie names."""
+        """Return the state that the browser stores; every request has visitor and address."""
         return self.model_dump(mode="json", exclude={"visitor", "address"})
 
 
@@ -181,7 +181,7 @@ Actions = TypeVar("Actions")
 
 
 def reports_errors(actions: type[Actions]) -> type[Actions]:
-    """Let each `on_...` method of a class answer an error with a status line, and nothing else."""
+    """Let each `on_...` method defined in a class answer an error with a status line alone."""
 
     def reporting(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
         @wraps(action)

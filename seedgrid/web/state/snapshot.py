@@ -95,7 +95,7 @@ class Snapshots:
 
 
 class Snapshot:
-    """A page at one moment, for one thread; `run` is its last run, None if that was dropped."""
+    """A page at one moment, for one thread; `run` is its last run, if the engine still has it."""
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
         self.state = state
@@ -195,7 +195,7 @@ class Snapshot:
         )
 
     def queue(self) -> list[stages.Json]:
-        """The visitor's runs that go on, except the one on the stage."""
+        """The visitor's runs that go on or wait, except the one on the stage."""
         return [
             {
                 "run": run.id,
