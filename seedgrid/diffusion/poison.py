@@ -44,9 +44,7 @@ class PoisonedGrid:
     kinds: Kinds  # Which the neighbours take in turn
     calls_per_kind: int = 1  # After so many calls of a part, each neighbour gets its next kind
     has_lists: bool  # Whether a batch may also be a list, with one tensor for each picture
-    _calls: dict[str, int] = field(
-        default_factory=dict, init=False
-    )  # Each part's last call, from 0
+    _calls: dict[str, int] = field(default_factory=dict, init=False)  # By part: last call, from 0
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:

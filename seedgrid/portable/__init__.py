@@ -2,8 +2,8 @@
 
 torch's kernels add in different orders on different processors, with different numbers of threads
 and in different batches, so the last bits of their sums differ. docs/portable.md defines the
-arithmetic that is used here instead. Other rooms import this module, which needs no torch, and
-`cli/machine.py` the self-test.
+arithmetic that is used here instead. Other rooms import only this module, which needs no torch,
+and `selftest.py`.
 
     with portable():
         pipeline(...)

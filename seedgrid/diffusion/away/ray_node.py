@@ -92,7 +92,7 @@ def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
 
 
 def _make_private_token(path: Path) -> None:
-    """Create a token if there is none; let only its owner read it. All could read a token by Ray."""
+    """Create a token, if there is none, that only its owner may read, not all as with Ray's."""
     path.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
