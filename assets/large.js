@@ -143,7 +143,8 @@ async function tellCopied(id, copying, key = "copied") {
   const { epoch } = SeedGrid.stageNow();
   try {
     await copying;
-  } catch {
+  } catch (error) {
+    if (error.name !== "NotAllowedError") throw error;
     return shows.status({ epoch, key: "copy_refused", kind: "error", data: {} });
   }
   shows.status({ epoch, key, kind: "done", data: {} });

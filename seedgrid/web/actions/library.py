@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from fastapi import Body
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import MAX_TAGS, Entry, PictureId, pixels_sha256
@@ -83,7 +83,7 @@ Tags = Annotated[
 ]
 
 
-class Selection(Value):
+class Selection(BaseModel, frozen=True, strict=True, extra="forbid"):
     """Works and pictures by their ids; each of `equals` stands for all pictures equal to it."""
 
     works: WorkIds = ()
