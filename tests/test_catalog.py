@@ -94,10 +94,10 @@ def test_models_that_begin_from_the_same_noise_are_named(
     monkeypatch.setenv("SEEDGRID_MODELS", str(shelf))
     (shelf / "fox.safetensors").write_bytes(lora_bytes())
     card = registry.find("sd").card
-    assert catalogue.alike(card) == ("sd-v", "lcm")
-    assert catalogue.alike(card, is_family=True) == ("sd-v",)
+    assert catalogue.alike(card, registry.installed()) == ("sd-v", "lcm")
+    assert catalogue.alike(card, registry.installed(), is_family=True) == ("sd-v",)
     (shelf / "sd-v" / "model_index.json").write_text("{}")
-    assert catalogue.alike(card) == ("lcm",)
+    assert catalogue.alike(card, registry.installed()) == ("lcm",)
 
 
 def test_one_changed_byte_is_another_model(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from command import run_python
@@ -30,6 +31,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
+from seedgrid.library import Library
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 120.0
@@ -427,6 +429,31 @@ def test_a_forgotten_engine_does_not_keep_the_program_alive() -> None:
         "next(x for x in run.events() if type(x).__name__ == 'Step')\n"
     )
     assert run_python("-c", code).stderr == ""
+
+
+def test_what_is_painted_when_the_program_ends_is_saved(tmp_path: Path) -> None:
+    """Python starts no thread any more then: the pictures are encoded one after the other."""
+    code = (
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "from seedgrid.core.plan import plan_grid\n"
+        "from seedgrid.core.request import Request, resolve\n"
+        "from seedgrid.engine import Engine\n"
+        "from seedgrid.library import Library\n"
+        "from seedgrid.testing.fake import FakeBackend\n"
+        "painted = threading.Event()\n"
+        "class Late(Library):\n"
+        "    def add_together(self, pictures):\n"
+        "        painted.set()\n"
+        "        threading.main_thread().join()\n"
+        "        return super().add_together(pictures)\n"
+        "b = FakeBackend()\n"
+        "e = Engine(b, Late(Path(sys.argv[1])))\n"
+        "e.submit(plan_grid(resolve(Request(prompt='a'), b.card(None))), owner='me')\n"
+        f"painted.wait({SOON_S})\n"
+    )
+    assert run_python("-c", code, str(tmp_path)).stderr == ""
+    assert [work.num_pictures for work in Library(tmp_path).works().works] == [4]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions import painting
 from seedgrid.web.actions.painting import PaintingActions
 from seedgrid.web.serializers.form import FormPayload, RoundPayload
 from seedgrid.web.server.routes import PageServices
@@ -139,6 +141,23 @@ def test_the_position_in_the_queue_is_shown(handlers: PaintingActions, painter: 
     assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
     for run in runs:
         handlers.on_stop(run.state)
+
+
+def test_only_known_pictures_are_waited_for(
+    handlers: PaintingActions, painter: Painter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click that has to be painted is answered although another run is painted before it."""
+    monkeypatch.setattr(painting, "_AT_ONCE_S", 1e6)
+    painter.num_steps = 0
+    first = handlers.on_generate(ASKED, nowhere())
+    with ThreadPoolExecutor(1) as clicks:
+        click = clicks.submit(handlers.on_generate, ASKED, nowhere())
+        try:
+            second = click.result(60)
+        finally:  # Ends the click too.
+            painter.num_steps = math.inf
+    assert [cell["state"] for cell in second.stage["cells"]] == ["waiting"] * 4
+    handlers.on_stop(first.state)
 
 
 def test_the_device_that_was_chosen_is_used(

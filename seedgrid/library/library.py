@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import main_thread
 from typing import Final, Protocol
 
 from seedgrid.core.checks import check_prompt
@@ -94,8 +95,11 @@ class Library(Searches):
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
         """Add a few pictures, all or none; they are encoded in parallel."""
-        with ThreadPoolExecutor(max_workers=8) as threads:
-            packed = list(threads.map(_encoded, pictures))
+        if main_thread().is_alive():
+            with ThreadPoolExecutor(max_workers=8) as threads:
+                packed = list(threads.map(_encoded, pictures))
+        else:  # The program ends: its engine saves the last pictures, and no thread can start.
+            packed = list(map(_encoded, pictures))
         pairs = zip(packed, pictures, strict=True)
         return self._insert_all([self._with_entry(*pair, "painted here") for pair in pairs])
 
@@ -226,8 +230,8 @@ class Library(Searches):
                     insert(connection, entry)
                     num_bytes[entry.id] = len(data)
                 added.append(existing or entry)
-            with ThreadPoolExecutor(max_workers=8) as threads:
-                list(threads.map(self._files.write, [data for data, _ in files]))
+            for data, _ in files:
+                self._files.write(data)
         if self._quota is not None and num_bytes:
             self._quota.added([*num_bytes], sum(num_bytes.values()))
         return tuple(added)

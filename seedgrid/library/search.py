@@ -129,24 +129,26 @@ class Searches:
 
         Only pictures painted or verified here count, outside the trash: files can claim any pixels.
         """
-        condition = (
-            "passport_id = :passport AND trashed = 0 "
-            "AND origin IN (SELECT value FROM json_each(:ours)) "
-            "AND recipe_id IN (SELECT value FROM json_each(:recipes))"
-        )
         values = {
             "passport": passport_digest,
             "ours": json.dumps(OURS),
             "recipes": json.dumps([*recipe_ids]),
         }
-        statement = f"{ENTRIES} WHERE {condition} ORDER BY number DESC"
+        statement = """
+            SELECT number, recipe_id, file_sha256 FROM pictures
+            WHERE passport_id = :passport AND trashed = 0
+                AND origin IN (SELECT value FROM json_each(:ours))
+                AND recipe_id IN (SELECT value FROM json_each(:recipes))
+            ORDER BY number DESC
+        """
+        newest: dict[str, int] = {}
         with self._database.reads() as connection:
-            rows = connection.execute(statement, values).fetchall()
-        newest: dict[str, Entry] = {}
-        for row in rows:
-            if row["recipe_id"] not in newest and self._files.read(row["file_sha256"]) is not None:
-                newest[row["recipe_id"]] = self._entry(row)
-        return newest
+            for row in connection.execute(statement, values):
+                recipe_id, file_sha256 = row["recipe_id"], row["file_sha256"]
+                if recipe_id not in newest and self._files.read(file_sha256) is not None:
+                    newest[recipe_id] = row["number"]
+            entries = self._numbered(connection, [*newest.values()])
+        return dict(zip(newest, entries, strict=True))
 
     def with_pixels(self, pixels_sha256: str) -> Entry | None:
         """Return the newest picture with these pixels; None if there is none."""

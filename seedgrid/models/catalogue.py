@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -116,10 +116,10 @@ def describe(model: Model) -> Item:
         return replace(item, problem=error)
 
 
-def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
-    """Return models of the same latent shape: the same family first, or it alone if `is_family`."""
+def alike(card: ModelCard, models: Iterable[Model], *, is_family: bool = False) -> tuple[str, ...]:
+    """Return those with the card's latent shape: its family first, or it alone if `is_family`."""
     others = []
-    for model in registry.installed():
+    for model in models:
         if model.id == card.ref.id or model.is_lora:
             continue
         with contextlib.suppress(ModelError, KeyError, TypeError):

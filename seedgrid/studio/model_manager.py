@@ -5,8 +5,10 @@ but allows downloads of the models in `SEEDGRID_ALLOWED_MODELS`.
 """
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from seedgrid.core.card import ModelCard
@@ -41,6 +43,7 @@ class ModelManager:
 
     def __init__(self) -> None:
         self.downloads = Downloads()
+        self._installed_at = lru_cache(maxsize=1)(lambda _second: registry.installed())
 
     def items(self) -> tuple[ManagedModel, ...]:
         """Return the models on this machine; on a public page only those offered."""
@@ -49,9 +52,11 @@ class ModelManager:
     def alike(self, card: ModelCard, recipe: Recipe) -> tuple[str, ...]:
         """Return other models with latents of the same shape, those of the same family first.
 
-        For a recipe with LoRAs or a start picture, return only those of the same family.
+        For a recipe with LoRAs or a start picture, return only those of the same family. Models of
+        the last second count: each click on a picture asks, and all their files are looked at.
         """
-        names = catalogue.alike(card, is_family=bool(recipe.loras or recipe.start))
+        models = self._installed_at(int(time.monotonic()))
+        names = catalogue.alike(card, models, is_family=bool(recipe.loras or recipe.start))
         return tuple(name for name in names if is_offered(name))
 
     def loras(self) -> tuple[LoraItem, ...]:

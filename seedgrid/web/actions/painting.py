@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from fastapi import Body
 
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.events import Finished, Loading, Missed, Noise, Started
+from seedgrid.core.events import Finished, Loading, Missed, Noise, Queued
 from seedgrid.core.picture import PictureId
 from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
@@ -47,8 +47,8 @@ from seedgrid.web.state.snapshot import Snapshot
 Number = Annotated[int, Body(ge=0)]  # Counts the live requests of a page; each answer repeats it
 
 NUM_LIVE: Final = 4  # How many pictures Live paints at most
-_AT_ONCE_S: Final = 0.1  # How long a click waits, in case the library has all pictures
-_NOISE_S: Final = 0.02  # How much longer it waits for the noise, to show it with the answer
+_AT_ONCE_S: Final = 0.1  # How long a click waits if the library has all pictures
+_NOISE_S: Final = 0.03  # How long it waits otherwise, to show the noise with the answer
 # Errors after which the page tries again; `run_cancelled`: the visitor's other page began a run
 _PAUSING: Final = ("too_many_runs", "too_many_here", "queue_full", "run_cancelled")
 
@@ -229,8 +229,8 @@ class PaintingActions(Streams):
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
         """Show a run's round; wait a moment for pictures that the library has."""
-        run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
-        if run.state == "running":
+        run.wait_for(Queued, timeout_s=_AT_ONCE_S)
+        if not run.has_ended:
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
             self._snapshots.lock.probe_if_untested(run)
