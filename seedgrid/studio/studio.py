@@ -512,10 +512,6 @@ class Studio:
             took_s *= 1 - _TINY_SAVES * self.engine.speeds.decoding_share(recipe)
         return took_s
 
-    def is_busy_for_others(self, owner: str) -> bool:
-        """Tell whether an owner's live runs should wait, because others have work."""
-        return self.engine.is_busy_for_others(owner)
-
     def _live_placement(self, recipe: Recipe, placement: Placement) -> Placement:
         """Return the placement, with a tiny decoder if that is possible and saves enough time."""
         is_cluster = self.engine.num_painters > 0

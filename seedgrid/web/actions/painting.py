@@ -242,7 +242,7 @@ class PaintingActions(Streams):
         """Yield a live run's pictures and its end; or at once that Live pauses for others."""
         state = state.move()
         answer: stage.Json = {"number": number, "key": "live_paused_queue", "data": {}}
-        if self._studio.is_busy_for_others(state.visitor):
+        if self._studio.engine.is_busy_for_others(state.visitor):
             yield PageUpdate(live=answer)
             return
         try:
