@@ -21,7 +21,7 @@ from tools.training.checkpoints import note, part, save_checkpoint
 from tools.training.dataset import draw_many, latent_map
 from tools.training.losses import picture_loss, psnr
 from tools.training.made import Maker
-from tools.training.optimizer import MuonAdam, autocast, matrix_names, rate_share
+from tools.training.optimizer import MuonAdam, matrix_names, rate_share
 from tools.training.places import work_dir
 
 CROP = 8
@@ -128,9 +128,8 @@ class DecoderTraining:
         latents, wanted = self.batch(step)
         latents = latents.to(self.device, memory_format=torch.channels_last)
         wanted = wanted.to(self.device)
-        with autocast(self.device):
-            made = self.model(latents)
-        loss = picture_loss(made.float(), wanted)
+        made = self.model(latents)
+        loss = picture_loss(made, wanted)
         loss.backward()
         left = 1 - step / self.settings.steps
         share = rate_share(step, left, warm_steps=50, cooldown=self.settings.cooldown)
@@ -139,7 +138,7 @@ class DecoderTraining:
         with torch.no_grad():
             for name, value in self.model.state_dict().items():
                 self.ema[name].lerp_(value, 1 - decay)
-        return float(loss.detach()), psnr(made.detach().float(), wanted)
+        return float(loss.detach()), psnr(made.detach(), wanted)
 
     def _log(self, losses: list[tuple[float, float]], bar: tqdm) -> None:
         loss, decibels = (round(float(v), 4) for v in np.mean(losses, axis=0))
