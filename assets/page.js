@@ -19,6 +19,7 @@ async function begin(action, data = {}) {
   if (parts?.stage) SeedGrid.showStage();
 }
 let sent = "";
+let isSending = false;
 const round = (action, around) => {
   sent = "";
   begin(action, { around });
@@ -26,9 +27,11 @@ const round = (action, around) => {
 const upscaler = () => inputOf("sg-upscaler").value;
 on("sg-generate", () => {
   const fields = SeedGrid.typed();
-  const isSame = JSON.stringify(fields) === sent && document.documentElement.classList.contains("sg-busy");
+  const isBusy = isSending || document.documentElement.classList.contains("sg-busy");
+  if (isBusy && JSON.stringify(fields) === sent) return; // the second click of a double click
   sent = JSON.stringify(fields);
-  if (!isSame) begin("generate", { fields }); // once for a double click
+  isSending = true;
+  begin("generate", { fields }).finally(() => (isSending = false));
 });
 on("sg-refine", () => round("refine", SeedGrid.refinement()));
 for (const name of ["subtle", "strong"]) on(`sg-${name}`, () => round(name, SeedGrid.typedAround()));
