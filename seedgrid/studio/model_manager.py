@@ -52,8 +52,8 @@ class ModelManager:
     def alike(self, card: ModelCard, recipe: Recipe) -> tuple[str, ...]:
         """Return other models with latents of the same shape, those of the same family first.
 
-        For a recipe with LoRAs or a start picture, return only those of the same family. Models of
-        the last second count: each click on a picture asks, and all their files are looked at.
+        For a recipe with LoRAs or a start picture, return only those of the same family. The list
+        may be a second old: each click on a picture asks, and reading it looks at every file.
         """
         models = self._installed_at(int(time.monotonic()))
         names = catalogue.alike(card, models, is_family=bool(recipe.loras or recipe.start))

@@ -229,7 +229,7 @@ class PaintingActions(Streams):
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
         """Show a run's round; wait a moment for pictures that the library has."""
-        run.wait_for(Queued, timeout_s=_AT_ONCE_S)
+        run.wait_for(Queued, timeout_s=_AT_ONCE_S)  # Known pictures end a run without a queue.
         if not run.has_ended:
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
