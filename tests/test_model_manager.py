@@ -91,6 +91,17 @@ def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: Mode
     assert manager.downloads.wait(FOXES).state == "done"
 
 
+def test_what_waits_for_its_turn_ends_when_all_are_stopped(hub: Hub, manager: ModelManager) -> None:
+    """Who waits for a download that has not begun is told that it never will."""
+    hub.may_go.clear()
+    manager.download(FOXES)
+    manager.downloads.start("test/waits")
+    manager.downloads.close()
+    hub.may_go.set()
+    assert manager.downloads.wait("test/waits", timeout_s=30).state == "stopped"
+    assert code_of(manager.discard, "no id") == "model_name"
+
+
 def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None:
     """The page shows it as the sentence of its error."""
     hub.repositories[FOXES].gated = True

@@ -126,11 +126,13 @@ class Downloads:
                     job.ended.set()
 
     def discard(self, hub_id: str) -> None:
-        """Delete a download and its bytes; raise `download_busy` if it is waiting or running."""
+        """Delete a download and its bytes; raise `download_busy` if it goes on, or `model_name`."""
         name = read_download(hub_id)[0]
+        if name is None:
+            raise ModelError("model_name", value=hub_id[:80])
         with self._lock:
             job = self._jobs.get(hub_id)
-            if name is None or (job is not None and job.progress.goes_on):
+            if job is not None and job.progress.goes_on:
                 raise ModelError("download_busy", value=hub_id[:80])
             self._jobs.pop(hub_id, None)
         discard_unfinished(name)
@@ -144,9 +146,8 @@ class Downloads:
 
     def close(self) -> None:
         """Stop all downloads; they can be resumed."""
-        with self._lock:
-            for job in self._jobs.values():
-                job.is_stopped = True
+        for hub_id in list(self._jobs):
+            self.stop(hub_id)
         self._queue.put(None)
 
     def _work(self) -> None:
