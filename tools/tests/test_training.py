@@ -119,7 +119,7 @@ def test_a_model_that_was_grown_paints_known_words_as_before(
     assert not torch.allclose(zebra, fox)
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert table(measure(plain=1, varied=1)).count("\n") == len(SUBJECT_WORDS) + 2
+    assert table(measure(plain=1, varied=1, num_steps=2)).count("\n") == len(SUBJECT_WORDS) + 2
 
 
 def test_every_subject_style_and_modifier_can_be_drawn() -> None:

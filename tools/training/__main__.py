@@ -98,12 +98,12 @@ def _polish(arguments: argparse.Namespace) -> None:
     polish.polish(settings)
 
 
-def _measure(_arguments: argparse.Namespace) -> None:
+def _measure(arguments: argparse.Namespace) -> None:
     """Print how near the last checkpoint's pictures are to their drawings, by subject."""
     from tools.training import measure
 
     _gently(1)
-    measured = measure.measure()
+    measured = measure.measure(num_steps=arguments.sampler_steps)
     print(measure.table(measured))
     print(measure.write_sheet(measured))
 
@@ -225,6 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", help="of the denoiser's training: cpu or cuda")
     parser.add_argument("--batch", type=int, default=16, help="pictures in a step of polishing")
     parser.add_argument("--rate", type=float, default=5e-4, help="of learning, in polishing")
+    parser.add_argument("--sampler-steps", type=int, default=1, help="of each picture measured")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser
 

@@ -78,12 +78,13 @@ def held_out(plain: int, varied: int) -> list[Wording]:
     return wordings
 
 
-def measure(plain: int = 3, varied: int = 6) -> list[Measured]:
-    """Paint and compare so many pictures of each subject, plain ones and others."""
+def measure(plain: int = 3, varied: int = 6, *, num_steps: int = 1) -> list[Measured]:
+    """Paint and compare so many pictures of each subject, plain ones and others, in some steps."""
     wordings = held_out(plain, varied)
     seeds = [FIRST_SEED + number for number in range(len(wordings))]
     measured = []
-    for wording, seed, made in zip(wordings, seeds, paint(Maker(), wordings, seeds), strict=True):
+    painted = paint(Maker(num_steps), wordings, seeds)
+    for wording, seed, made in zip(wordings, seeds, painted, strict=True):
         wanted = wanted_picture(wording, seed)
         likeness = compare(made, wanted)
         measured.append(Measured(wording=wording, made=made, wanted=wanted, likeness=likeness))

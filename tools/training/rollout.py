@@ -18,7 +18,6 @@ from diffusers import DDIMScheduler
 
 from tools.training.latents import PATCH_PX
 
-MAX_WEIGHT = 4.0
 ROUNDING = 0.05
 """Errors of pixels in -1..1 below this count by their square, larger ones as they are."""
 SLOPE_WEIGHT = 1.0
@@ -104,8 +103,7 @@ def learn_from_rollout(
         clean = step.clean(state, velocity)
         wanted = _wanted(teacher, state, step, lesson)
         error = (clean - wanted).permute(0, 2, 3, 1) @ to_pixels.T  # (N, 16, 16, 192)
-        weight = min(MAX_WEIGHT, step.noise**-2) / len(steps)
-        (weight * (_size(error) + SLOPE_WEIGHT * _slope_size(error))).backward()
+        ((_size(error) + SLOPE_WEIGHT * _slope_size(error)) / len(steps)).backward()
         state = step.next_state(state, velocity.detach())
         errors.append(error.detach()[lesson.has_words].square().mean())
     return torch.stack(errors)
