@@ -92,13 +92,17 @@ def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: Mode
 
 
 def test_what_waits_for_its_turn_ends_when_all_are_stopped(hub: Hub, manager: ModelManager) -> None:
-    """Who waits for a download that has not begun is told that it never will."""
+    """A caller that waits for a download is told that it will not begin."""
     hub.may_go.clear()
     manager.download(FOXES)
     manager.downloads.start("test/waits")
     manager.downloads.close()
     hub.may_go.set()
     assert manager.downloads.wait("test/waits", timeout_s=30).state == "stopped"
+
+
+def test_only_an_id_of_a_model_can_be_given_up(manager: ModelManager) -> None:
+    """Anything else is refused as a name, not as a download that goes on."""
     assert code_of(manager.discard, "no id") == "model_name"
 
 

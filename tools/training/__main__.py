@@ -202,6 +202,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
 
 
 def _parser() -> argparse.ArgumentParser:
+    from tools.training.declared import DEFAULTS
     from tools.training.places import MODEL_DIR
 
     parser = argparse.ArgumentParser(prog="python -m tools.training", description=__doc__)
@@ -225,7 +226,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", help="of the denoiser's training: cpu or cuda")
     parser.add_argument("--batch", type=int, default=16, help="pictures in a step of polishing")
     parser.add_argument("--rate", type=float, default=5e-4, help="of learning, in polishing")
-    parser.add_argument("--sampler-steps", type=int, default=1, help="of each picture measured")
+    default = DEFAULTS["num_inference_steps"]
+    parser.add_argument("--sampler-steps", type=int, default=default, help="when measuring")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser
 

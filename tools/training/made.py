@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tools.training.coupling import write_normals
 from tools.training.dataset import draw_many
+from tools.training.declared import DEFAULTS
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.networks import make_scheduler
 from tools.training.polish import load_networks
@@ -22,9 +23,9 @@ from tools.training.words import caption, plain_caption
 
 
 class Maker:
-    """The denoiser that would ship now, and its sampler: one step, or so many."""
+    """The denoiser that would ship now, and its sampler."""
 
-    def __init__(self, num_steps: int = 1) -> None:
+    def __init__(self, num_steps: int = DEFAULTS["num_inference_steps"]) -> None:
         self.model, self.words, scheduler = load_networks(), tokenizer(), make_scheduler()
         scheduler.set_timesteps(num_steps)
         self.steps = sampler_steps(scheduler, [int(time) for time in scheduler.timesteps])

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tools.training.declared import DEFAULTS
 from tools.training.decoder import load_autoencoder
 from tools.training.fidelity import Likeness, Picture, compare, wanted_picture
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
@@ -78,8 +79,10 @@ def held_out(plain: int, varied: int) -> list[Wording]:
     return wordings
 
 
-def measure(plain: int = 3, varied: int = 6, *, num_steps: int = 1) -> list[Measured]:
-    """Paint and compare so many pictures of each subject, plain ones and others, in some steps."""
+def measure(
+    plain: int = 3, varied: int = 6, *, num_steps: int = DEFAULTS["num_inference_steps"]
+) -> list[Measured]:
+    """Paint and compare so many pictures of each subject, plain ones and others."""
     wordings = held_out(plain, varied)
     seeds = [FIRST_SEED + number for number in range(len(wordings))]
     measured = []

@@ -51,7 +51,7 @@ NUM_STEPS = (1, 1, 2, 3)
 """How many steps the sampler takes, one of these: each teaches the first."""
 
 WANDERING_SHARE = 0.8
-"""How often the later ones are at random times, so that any number of steps is learned."""
+"""How often steps after the first are at random times, so that any number is learned."""
 
 NEW_SHARE = 0.6
 """How many pictures show a subject that was added later."""
