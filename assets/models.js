@@ -63,13 +63,14 @@ function firsts(told, list) {
 
 /** Send an action and show its result. */
 async function act(action, name) {
+  tell("");
   const answer = await fetch(`seedgrid/models/${action}?lang=${language}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ name }),
   });
   const told = await answer.json().catch(() => ({ said: answer.statusText, wrong: true }));
-  tell(told.said, told.wrong);
+  if (told.said) tell(told.said, told.wrong); // A late answer without a sentence clears no newer one.
   await look();
   if (told.wrong || COMING.has(action)) reveal();
   return !told.wrong;

@@ -170,23 +170,26 @@ def test_what_cannot_be_had_is_said_in_a_sentence(
     assert found_by_axe(page) == []
 
 
-def test_an_answer_that_comes_late_clears_no_newer_name(open_page: OpenPage, hub: Hub) -> None:
-    """What was typed meanwhile stays in the field."""
+def test_an_answer_that_comes_late_clears_nothing_newer(open_page: OpenPage, hub: Hub) -> None:
+    """The name that was typed meanwhile stays in the field, and what was said about it is shown."""
     assert hub
     page = open_page()
     panel = show(page)
     held: list[Route] = []
-    page.route("**/seedgrid/models/add?*", lambda route: held.append(route))
+    page.route("**/seedgrid/models/add?*", lambda route: held.append(route), times=1)
     field = panel.locator("#sg-models-name")
     with page.expect_request("**/seedgrid/models/add?*"):
         field.fill("one/name")
         page.keyboard.press("Enter")
-    field.fill("another/name")
+    field.fill("/nowhere/at/all")
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
     with page.expect_response("**/seedgrid/models?*"):
         held[0].fulfill(json={"said": "", "wrong": False})
     expect(page.locator("#sg-models-panel")).to_have_attribute("aria-busy", "false")
     page.evaluate("new Promise((resolve) => setTimeout(resolve))")
-    expect(field).to_have_value("another/name")
+    expect(field).to_have_value("/nowhere/at/all")
+    expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
 
 
 def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage, hub: Hub) -> None:
