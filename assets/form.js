@@ -5,7 +5,7 @@ import { SeedGrid, addListeners, byId, config, image, inputOf, make, shows, text
 
 // ---- Lists and defaults of the settings -------------------------------------------------------------------
 const lists = Object.fromEntries(config.lists.map((name) => [name, inputOf(`sg-${name}`)]));
-let asked = 0;
+let asking = new AbortController();
 
 /** Fill lists and placeholders; a choice that is still offered stays. */
 function showOffer({ lists: choices, chosen, open, hints, shapes }) {
@@ -28,12 +28,11 @@ function select(list, value) {
 }
 
 /** Ask for a model's lists and defaults; only the newest answer counts. */
-SeedGrid.offer = async (model = lists.model.value) => {
-  asked += 1;
-  const mine = asked;
+SeedGrid.offer = (model = lists.model.value) => {
+  asking.abort();
+  asking = new AbortController();
   lists.model.dataset.wanted = model;
-  const parts = await SeedGrid.ask("offer", { model: model || null });
-  return parts && mine === asked;
+  return SeedGrid.ask("offer", { model: model || null }, {}, asking.signal);
 };
 shows.offer = (offer) => {
   showOffer(offer);

@@ -47,13 +47,14 @@ const asJson = (body) => ({ method: "POST", headers: { "Content-Type": "applicat
 async function post(path, options) {
   const answer = await send(path, options).catch(() => null);
   if (!answer?.ok) return null;
-  const parts = await answer.json();
-  render(parts);
+  const parts = await answer.json().catch(() => null); // it was aborted
+  if (parts) render(parts);
   return parts;
 }
 
-/** Send an action that does not change the place, and show its answer. Null if it was refused. */
-SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, asJson({ state: { ...known, ...more }, ...data }));
+/** Send an action that does not change the place, and show its answer. Null if it was refused or aborted. */
+SeedGrid.ask = (action, data = {}, more = {}, signal = null) =>
+  post(`seedgrid/do/${action}`, { ...asJson({ state: { ...known, ...more }, ...data }), signal });
 
 /** Send an action that changes the place, after the answers to all earlier ones: a second click on Back starts
     from the place of the first one's answer. `next` may return a further action, by the answer. */

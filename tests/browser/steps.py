@@ -125,7 +125,7 @@ class Held:
         self._page = page
         self._words = words
         self._route: Route | None = None
-        page.route(re.compile("/seedgrid/do/"), self._hold)
+        page.route(re.compile("/seedgrid/"), self._hold)
 
     def _hold(self, route: Route) -> None:
         asked = f"{route.request.url} {route.request.post_data or ''}"

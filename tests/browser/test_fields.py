@@ -78,16 +78,19 @@ def test_so_many_seeds_or_drawn_ones_are_a_choice_beside_the_field(page: Page) -
     assert ids(page) == first
 
 
-def test_another_models_offer_that_comes_late_changes_no_choice(page: Page) -> None:
-    """What is chosen while it is asked for stays chosen."""
+def test_an_offer_that_comes_late_changes_no_choice(page: Page) -> None:
+    """What is chosen while it is asked for stays, and an earlier model's lists are not shown."""
     set_steps(page, 2)
     open_experts(page)
-    scheduler = page.locator("#sg-scheduler select")
+    scheduler, model = page.locator("#sg-scheduler select"), page.locator("#sg-model select")
     held = Held(page, "do/offer")
-    page.locator("#sg-model select").dispatch_event("change")
-    held.wait()
+    model.dispatch_event("change")
+    earlier = held.wait().fetch().json()
     scheduler.select_option("Euler")
-    held.let_go()
+    with page.expect_response("**/do/offer"):
+        model.dispatch_event("change")
+    earlier["offer"]["lists"]["scheduler"] = [["Of another model", "Of another model"]]
+    held.wait().fulfill(json=earlier)
     generate(page)
     expect(scheduler).to_have_value("Euler")
     cell(page, 0).click()

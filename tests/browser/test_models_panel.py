@@ -16,10 +16,10 @@ import axe_playwright_python
 import numpy as np
 import pytest
 from hub import Hub
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 from safetensors.numpy import load_file, save
 from serving import serve
-from steps import SLOW_MS, SOON_MS, OpenPage, cell, generate, prompt
+from steps import SLOW_MS, SOON_MS, Held, OpenPage, cell, generate, prompt
 
 from seedgrid.models.shelf import bundled_folder
 
@@ -175,17 +175,16 @@ def test_an_answer_that_comes_late_clears_nothing_newer(open_page: OpenPage, hub
     assert hub
     page = open_page()
     panel = show(page)
-    held: list[Route] = []
-    page.route("**/seedgrid/models/add?*", lambda route: held.append(route), times=1)
+    held = Held(page, "models/add")
     field = panel.locator("#sg-models-name")
-    with page.expect_request("**/seedgrid/models/add?*"):
-        field.fill("one/name")
-        page.keyboard.press("Enter")
+    field.fill("one/name")
+    page.keyboard.press("Enter")
+    held.wait()
     field.fill("/nowhere/at/all")
     page.keyboard.press("Enter")
     expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
     with page.expect_response("**/seedgrid/models?*"):
-        held[0].fulfill(json={"said": "", "wrong": False})
+        held.let_go()
     expect(page.locator("#sg-models-panel")).to_have_attribute("aria-busy", "false")
     page.evaluate("new Promise((resolve) => setTimeout(resolve))")
     expect(field).to_have_value("/nowhere/at/all")
