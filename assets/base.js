@@ -191,7 +191,7 @@ export function refresh() {
   for (const id of ["sg-refine", "sg-subtle", "sg-strong"]) setEnabled(id, isPickReady);
   const hasFile = isPickReady && !card.lost;
   for (const id of ["sg-star", "sg-save", "sg-copy", "sg-verify", "sg-begin", "sg-final", "sg-final-4"]) setEnabled(id, hasFile);
-  setEnabled("sg-link", isPickReady && Boolean(card.link));
+  setEnabled("sg-link", isPickReady && card.link !== undefined);
   setEnabled("sg-brush", hasFile && !card.isEarly && !card.upscaler);
   const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
   const hasOthers = seen.some((cell) => cell.id !== card?.id);

@@ -4,7 +4,6 @@ import { SeedGrid, byId, icon, image, make, noteStep, shows, text, thumbUrl, tog
 import { makeSelection, named, tagRow } from "./selection.js";
 
 const TAGS = 2; // shown under a picture
-const DAY_MS = 86_400_000;
 const UNDO_MS = 20_000; // the undo of a deletion is offered
 const MOST_AT_ONCE = 2000; // pictures in a request, as in seedgrid/web/actions/library.py
 let library = null;
@@ -64,13 +63,19 @@ function makeLibrary() {
   }
 
   const readSeed = (value) => (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32 ? Number(value) : null);
-  const dayAfter = (day) => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
+  /** When a day begins here, so many days later, in UTC. */
+  function instant(day, later = 0) {
+    const start = new Date(`${day}T00:00`);
+    start.setDate(start.getDate() + later);
+    return start.toISOString().slice(0, 23);
+  }
 
   /** The search that the form asks for, as the server's `Query`. */
   function query() {
     const fields = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
-    const until = fields.until && dayAfter(fields.until);
-    return { ...fields, until, seed: readSeed(fields.seed), tag, favourite: isOn(favourites), trashed: isOn(trash) };
+    const since = fields.since && instant(fields.since);
+    const until = fields.until && instant(fields.until, 1);
+    return { ...fields, since, until, seed: readSeed(fields.seed), tag, favourite: isOn(favourites), trashed: isOn(trash) };
   }
 
   function askSoon() {

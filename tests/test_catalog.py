@@ -66,10 +66,13 @@ def test_a_card_says_what_a_model_can_do(
 
 
 def test_a_local_model_is_named_by_its_folder_and_found_again_by_name(folder: Path) -> None:
-    """Recipes hold a name, never a path; the folder is remembered."""
-    model = registry.find(str(folder))
-    assert model.id == "copy"
-    assert registry.find("copy").path == folder
+    """Recipes hold a name, never a path; of two folders of one name the latest used is meant."""
+    older = folder.parent / "older" / "copy"
+    shutil.copytree(folder, older)
+    for path in (folder, older, folder):
+        model = registry.find(str(path))
+        assert model.id == "copy"
+        assert registry.find("copy").path == path
     assert registry.find_recorded(model.card.ref).path == folder
 
 

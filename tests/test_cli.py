@@ -63,10 +63,9 @@ def test_refine_takes_a_file_or_an_id(capsys: pytest.CaptureFixture[str], tmp_pa
 
 @pytest.mark.usefixtures("fake")
 def test_a_matrix_and_its_sheet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Prompts are rows, seeds are columns; the sheet has that shape."""
-    assert (
-        main(["matrix", "a fox", "a cat", "--seeds", "1,5,9", "--out", str(tmp_path), *SMALL]) == 0
-    )
+    """Prompts are rows, also those of braces, seeds are columns; the sheet has that shape."""
+    prompts = ["a {fox|cat}", "a cat"]
+    assert main(["matrix", *prompts, "--seeds", "1,5,9", "--out", str(tmp_path), *SMALL]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 6
     (sheet,) = tmp_path.glob("sheet-*.png")
     assert png.read_pixels(sheet).shape == (128, 192, 3)

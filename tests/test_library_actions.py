@@ -44,8 +44,8 @@ def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:
         ({"model": "other"}, 0),
         ({"favourite": True}, 0),
         ({"trashed": True}, 0),
-        ({"since": "2020-01-01"}, 6),
-        ({"until": "2020-01-01"}, 0),
+        ({"since": "2020-01-01T15:00:00.000"}, 6),
+        ({"until": "2020-01-01T15:00:00.000"}, 0),
     ],
 )
 def test_each_filter_narrows(

@@ -60,6 +60,7 @@ def test_a_recipe_comes_back_from_its_link(
 
     assert request is not None
     assert resolve(request, FAKE_CARD) == (recipe,)
+    assert link_query(recipe.model_copy(update={"parent": recipe})) == ""  # It cannot tell that.
 
 
 def test_a_link_may_say_little() -> None:

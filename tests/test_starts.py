@@ -25,6 +25,7 @@ from seedgrid.export.script import script
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
+from seedgrid.storage.starts import read_picture
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.verify.verifying import verify
@@ -105,6 +106,12 @@ def test_an_exported_bundle_holds_the_start(tmp_path: Path, sd: Path, photo: Pat
     assert (elsewhere.starts / f"{entries[0].recipe.start}.png").is_file()
 
 
+def test_a_picture_of_sixteen_bits_of_grey_keeps_its_greys(photo: Path) -> None:
+    """Pillow clips all above 255 to white."""
+    Image.fromarray(np.array([[0, 0x80FF, 0xFFFF]], np.uint16)).save(photo)
+    assert read_picture(photo.read_bytes())[0, :, 0].tolist() == [0, 128, 255]
+
+
 def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:
     """By the digest of its pixels; the file that was named may go."""
     grid = studio.grid("a fox", "0", start=photo, width=64, height=64)
@@ -171,9 +178,10 @@ def test_a_final_that_needs_much_memory_is_decoded_in_tiles(
     picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
     backend.calls.clear()
     run = studio.start_final(picked, 2, strengths=[0.5])
-    run.result()
+    finals = run.result()
     assert [notice.code for notice in run.notices] == ["final_tiles"]
-    assert backend.calls[0].placement.vae_tiling
+    studio.start_again([studio.library.get(each.id) for each in finals]).result()
+    assert all(call.placement.vae_tiling for call in backend.calls)  # So is what is compared.
 
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "lcm"], ["sd"]))

@@ -131,7 +131,8 @@ def matrix(
     with Studio(settings["model"], library, placement=placement) as studio:
         request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, prompts, fresh=fresh)
-        rows = len(prompts) if len(prompts) > 1 else None  # Of the sheet; None: nearly square
+        num_rows = len(run.jobs) // len(request.seeds)  # A prompt with braces is several
+        rows = num_rows if num_rows > 1 else None  # Of the sheet; None: nearly square
         _finish(studio, run, folder, as_json=json, rows=rows)
 
 

@@ -241,12 +241,15 @@ def steer(
     """Return the variation `after` with the parent whose denoising trajectory it follows.
 
     `hold` is the share of the steps, from the first on, whose latents are those of `before`, 0 to
-    `MAX_HOLD`; a `region` limits what is painted. Without either, `after` is not changed.
+    `MAX_HOLD`; a `region` limits what is painted. Without either, `after` is not changed, except
+    that a `hold` of 0 ends the hold of `before`.
 
     Raise `hold_range`, `hold_steps`, `way_deep`, or `way_settings`: `after` differs from its parent
     in a setting that both must share.
     """
     held_steps = _held_steps(after, hold) if hold else 0
+    if hold == 0 and not before.mask:
+        after = after.model_copy(update=WITHOUT_PARENT)
     if held_steps or region:
         follows_same = not (region or before.mask) and before.held_steps >= held_steps
         changes = WITHOUT_PARENT | {"parent": before.parent if follows_same else before}

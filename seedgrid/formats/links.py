@@ -22,7 +22,12 @@ MAX_CHARACTERS: Final = 64_000
 
 
 def link_query(recipe: Recipe) -> str:
-    """Return a link's query: the settings of `IN_LINKS`, LoRAs as tags in the prompt."""
+    """Return a link's query: the settings of `IN_LINKS`, LoRAs as tags in the prompt.
+
+    It is empty for a picture that a link cannot tell: one with a parent, or enlarged by a network.
+    """
+    if recipe.parent or recipe.upscaler:
+        return ""
     request = ask_again(recipe)
     values = {setting.name: setting.text(request) for setting in IN_LINKS}
     values["prompt"] = write_tags(request.prompt, recipe.loras)

@@ -95,9 +95,9 @@ def find(name: str | None) -> Model:
     path = path.expanduser()
     if _may_be_model(path):
         model = _as_model(path.resolve())
-        known = recall_texts(_PATHS).get(model.id, [])
-        if str(model.path) not in known:  # A recipe has only the name.
-            remember_one(_PATHS, model.id, [*known, str(model.path)])
+        known, used = recall_texts(_PATHS).get(model.id, []), str(model.path)
+        if known[:1] != [used]:  # Its name, which is all that a recipe has, finds the latest.
+            remember_one(_PATHS, model.id, [used, *(each for each in known if each != used)])
         return model
     if paths := _local_paths(name):
         return _as_model(paths[0])

@@ -102,8 +102,13 @@ def _decoding_bytes(image: Image.Image, full_size: tuple[int, int], data: bytes)
 
 def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
     """Yield bands of a picture's rows, each with its top, so that only a band is copied."""
+    from PIL import Image
+
     for top in range(0, image.height, _BAND_ROWS):
-        yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
+        band = image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
+        if band.mode.startswith("I"):  # 16 bits of grey, of which Pillow would clip all above 255
+            band = Image.fromarray((np.asarray(band) >> 8).astype(np.uint8))
+        yield top, band
 
 
 def as_rgb(image: Image.Image) -> Pixels:

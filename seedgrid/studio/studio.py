@@ -26,7 +26,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Advice, Request, advise, ask_again
 from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import noise_variations, refine, words_of
-from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
+from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, placement_of
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import WorkPicture
@@ -406,8 +406,15 @@ class Studio:
         return self._submit(jobs, notices, options)
 
     def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
-        """Compute a round again; `Run.differing` has the cells whose pixels differ."""
+        """Compute a round again as it was; `Run.differing` has the cells whose pixels differ."""
         expected = [entry.pixels_sha256 for entry in entries]
+        then, placement = placement_of(entries[0].passport), options.get("placement")
+        options["placement"] = replace(
+            placement or self.placement,
+            attention=then.attention,
+            vae_slicing=then.vae_slicing,
+            vae_tiling=then.vae_tiling,
+        )
         return self._submit(plan_again(entries), (), {**options, "fresh": True}, expected=expected)
 
     def start_work(self, work: Sequence[WorkPicture], **options: Unpack[RunOptions]) -> Run | None:

@@ -110,7 +110,8 @@ class FakeBackend:
         if not self._loaded:
             time.sleep(self._load_delay_s)
             self._loaded = True
-        return Passport(seedgrid="fake", device="fake", threads=placement.threads or 1)
+        threads, tiles = placement.threads or 1, placement.vae_tiling
+        return Passport(seedgrid="fake", device="fake", threads=threads, vae_tiling=tiles)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:  # noqa: ARG002 (protocol)
         """Tell whether `prepare` was called."""

@@ -54,6 +54,17 @@ def search(page: Page, words: str) -> None:
     expect(page.locator(f"{ITEMS} .sg-item-count")).to_have_count(0)  # pictures, no works
 
 
+def test_a_day_begins_where_the_browser_is(open_page: OpenPage) -> None:
+    """The library's times are in UTC, the days of its search are not."""
+    page = open_page(timezone_id="Asia/Seoul")
+    page.click("#sg-library-open")
+    page.get_by_role("button", name="Filter").click()
+    for name, instant in (("since", "2020-01-04T15"), ("until", "2020-01-05T15")):
+        with page.expect_request("**/do/search") as asked:
+            page.locator(f"#sg-library input[name={name}]").fill("2020-01-05")
+        assert asked.value.post_data_json["asked"][name] == f"{instant}:00:00.000"
+
+
 def test_the_library_lies_over_the_page_and_closes(page: Page) -> None:
     """Tab stays in it, and the focus goes back to what opened it, which opens it again."""
     generate(page)

@@ -43,14 +43,14 @@ MAX_TAGS_SHOWN: Final = 200
 _FILLED: Final = ("prompt", "negative_prompt", "seeds", "noise_mix", "weights")
 
 Words = Annotated[str, StringConstraints(max_length=200)]
-Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
+Instant = Annotated[str, StringConstraints(pattern=r"^(\d{4}(-\d\d){2}T[\d:.]{12})?$")]
 
 
 class Query(Value):
     """A search of the library page; empty attributes do not restrict it.
 
     `number` counts a browser's searches and is repeated in the answer; `after` is that of
-    the answer before. `since` is the first day, `until` the day after the last one.
+    the answer before. `since` is the first moment (UTC), `until` that after the last.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -59,8 +59,8 @@ class Query(Value):
     seed: Seed | None = None
     favourite: bool = False
     trashed: bool = False
-    since: Day = ""
-    until: Day = ""
+    since: Instant = ""
+    until: Instant = ""
     tag: Words = ""
     sort: Sort = "newest"
     after: Annotated[int, Field(ge=0)] | None = None
