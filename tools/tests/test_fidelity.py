@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from tools.training.comparison import compare_all, likeness_figures, words_worst_first, worst_sheet
+from tools.training.comparison import (
+    compare_all,
+    likeness_figures,
+    pair_figures,
+    words_worst_first,
+    worst_sheet,
+)
 from tools.training.coupling import read_normals
 from tools.training.fidelity import compare, wanted_normals, wanted_picture
 from tools.training.sampling import bundled_sampler
@@ -64,5 +70,7 @@ def test_the_bundled_model_paints_the_drawing_of_its_seed() -> None:
     values = {each.name: each.value for each in likeness_figures(sampler.pipeline.vae, own)}
     assert values["drawing: PSNR, dB"] > np.mean([e.likeness.psnr_db for e in other]) + 2
     assert values["VAE alone: PSNR, dB"] > values["drawing: PSNR, dB"]
+    together, worst, *_ = pair_figures(own)
+    assert together.value == pytest.approx(worst.value)  # it is one subject in one style
     assert "lighthouse" in words_worst_first(own)
     assert worst_sheet(own).width == 4 * 112

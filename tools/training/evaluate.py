@@ -7,6 +7,7 @@ judge that was trained on drawn pictures says what it shows and where.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +15,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tools.training.comparison import compare_all, likeness_figures, words_worst_first, worst_sheet
+from tools.training.comparison import (
+    compare_all,
+    likeness_figures,
+    pair_figures,
+    words_worst_first,
+    worst_sheet,
+)
 from tools.training.dataset import draw_many
 from tools.training.figures import HEAD, Figure, at_least, at_most
 from tools.training.judge import Judge, load_judge, to_views, truth_of
@@ -62,6 +69,16 @@ def combinations(num_seeds: int, keep_one_in: int) -> tuple[list[Wording], list[
         for k in range(num_seeds)
     ][::keep_one_in]
     return [wording for wording, _ in table], [seed for _, seed in table]
+
+
+def pairs(num_seeds: int) -> tuple[list[Wording], list[int]]:
+    """All subjects in all styles, with nothing else said, each with its own seeds."""
+    wordings = [
+        Wording(subject=a, style=b)
+        for a, b in product(SUBJECT_WORDS, STYLE_WORDS)
+        for _ in range(num_seeds)
+    ]
+    return wordings, [FIRST_SEED + 20_000 + index for index in range(len(wordings))]
 
 
 def word_figures(
@@ -173,15 +190,23 @@ def evaluate(sampler: Sampler, worst_path: Path, *, is_quick: bool) -> str:
     Returns:
         The table, in Markdown.
     """
-    wordings, seeds = combinations(2, 16 if is_quick else 1)
-    pictures = sampler.pictures([plain_caption(wording) for wording in wordings], seeds)
-    compared = compare_all(wordings, seeds, pictures)
+    wordings, seeds = pairs(4)
+    compared = compare_all(wordings, seeds, _painted(sampler, wordings, seeds))
     print(words_worst_first(compared))
     worst_sheet(compared).save(worst_path, quality=82, optimize=True)
-    figures = likeness_figures(sampler.pipeline.vae, compared)
+    figures = pair_figures(compared)
+    wordings, seeds = combinations(2, 16 if is_quick else 1)
+    pictures = _painted(sampler, wordings, seeds)
+    figures += likeness_figures(sampler.pipeline.vae, compare_all(wordings, seeds, pictures))
     judge = load_judge()
     figures += judge_figures(judge, 400 if is_quick else 1500)
     figures += word_figures(judge, wordings, pictures)
     figures += lock_figures(sampler, judge, 48 if is_quick else 160)
     figures.append(diversity_figure(sampler, 16 if is_quick else 64))
     return "\n".join([HEAD, *(figure.line() for figure in figures)])
+
+
+def _painted(
+    sampler: Sampler, wordings: Sequence[Wording], seeds: Sequence[int]
+) -> NDArray[np.uint8]:
+    return sampler.pictures([plain_caption(wording) for wording in wordings], seeds)

@@ -16,7 +16,7 @@ from tools.training.dataset import draw_many
 from tools.training.declared import DEFAULTS
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.networks import make_scheduler
-from tools.training.polish import load_networks
+from tools.training.polish import chosen_wording, load_networks
 from tools.training.rollout import sampler_steps
 from tools.training.tokenizer import to_ids, tokenizer
 from tools.training.words import caption, plain_caption
@@ -38,7 +38,7 @@ class Maker:
             Pictures `(count, 256, 256, 3)` and latents `(count, 24, 16, 16)`.
         """
         rng = np.random.default_rng([*seed, 1])
-        pictures, normals, wordings = draw_many(seed, count)
+        pictures, normals, wordings = draw_many(seed, count, chosen_wording)
         said = [plain_caption(w) if rng.random() < 0.5 else caption(w, rng) for w in wordings]
         generator = torch.Generator().manual_seed(int(rng.integers(2**32)))
         shape = (count, LATENT_CHANNELS, LATENT_PX, LATENT_PX)

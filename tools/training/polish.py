@@ -38,14 +38,7 @@ from tools.training.places import work_dir
 from tools.training.reading import is_sharpened, sharpen_reading
 from tools.training.rollout import Lesson, learn_from_rollout, sampler_steps
 from tools.training.tokenizer import to_ids, tokenizer
-from tools.training.words import (
-    FIRST_SUBJECTS,
-    LATER_SUBJECTS,
-    Wording,
-    caption,
-    draw_wording,
-    plain_caption,
-)
+from tools.training.words import Wording, caption, draw_wording, plain_caption
 
 NUM_STEPS = (1, 1, 2, 3)
 """How many steps the sampler takes, one of these: each teaches the first."""
@@ -53,22 +46,22 @@ NUM_STEPS = (1, 1, 2, 3)
 WANDERING_SHARE = 0.8
 """How often steps after the first are at random times, so that any number is learned."""
 
-NEW_SHARE = 0.6
-"""How many pictures show a subject that was added later."""
-
-HARD_SHARE = 0.2
-"""How many are of what was learned least."""
-HARD_STYLES = ("plain", "plain", "mondrian", "stained glass", "vermeer")
+HARD_SHARE = 0.5
+"""How many pictures show what is painted worst, by subject and by style."""
 HARD_SUBJECTS = (
-    *("cat", "house", "labrador", "castle", "windmill", "train"),
-    *("mushroom", "bicycle", "robot", "apple", "apple"),
+    *("robot", "train", "windmill", "bridge", "dragon"),
+    *("owl", "castle", "bicycle", "sunflower", "mushroom"),
 )
-HARD_MODIFIERS = ("black and white", "none")
+HARD_STYLES = (*("plain",) * 4, "mondrian", "blueprint", "stained glass", "van gogh")
 
 FIRST_SHARE = 0.05
 """How many show the guide's example, the first picture that anyone sees."""
 
+BARE_SHARE = 0.4
+"""How many show a subject in a style and nothing else, as first prompts do."""
+
 PLAIN_SHARE = 0.5
+"""How many captions are in the typical form."""
 
 INT8_SHARE = 0.3
 """How many lessons are learned with the weights as int8 has them, so that pictures bear it."""
@@ -101,28 +94,23 @@ def checkpoint_path() -> Path:
 
 def _drawn(latent_map: LatentMap, seed: int, size: int, step: int) -> Batch:
     """Latents, numbers and captions of the batch of a step."""
-    pictures, normals, wordings = draw_many([seed, step], size, _wording)
+    pictures, normals, wordings = draw_many([seed, step], size, chosen_wording)
     rng = np.random.default_rng([seed, step, 1])
     return latent_map.encode(pictures), normals, [_caption(wording, rng) for wording in wordings]
 
 
-def _wording(rng: np.random.Generator) -> Wording:
-    """What a picture shows: mostly later subjects; now and then what is hard, or the guide's."""
+def chosen_wording(rng: np.random.Generator) -> Wording:
+    """What a picture shows: now and then what is hard, the guide's example, or nothing more."""
     wording = draw_wording(rng)
-    chance = rng.random()
-    if chance < NEW_SHARE:
-        return replace(wording, subject=str(rng.choice(LATER_SUBJECTS)))
-    if chance < NEW_SHARE + FIRST_SHARE:
+    if rng.random() < FIRST_SHARE:
         return replace(wording, subject="labrador", style="vermeer")
-    wording = replace(wording, subject=str(rng.choice(FIRST_SUBJECTS)))
-    if chance >= NEW_SHARE + FIRST_SHARE + HARD_SHARE:
-        return wording
-    style, subject, modifier = (
-        str(rng.choice(words)) for words in (HARD_STYLES, HARD_SUBJECTS, HARD_MODIFIERS)
-    )
-    if rng.random() < 0.5:
-        return replace(wording, modifier=modifier)
-    return replace(wording, style=style, subject=subject)
+    if rng.random() < HARD_SHARE:
+        wording = replace(wording, subject=str(rng.choice(HARD_SUBJECTS)))
+    if rng.random() < HARD_SHARE:
+        wording = replace(wording, style=str(rng.choice(HARD_STYLES)))
+    if rng.random() < BARE_SHARE:
+        return Wording(subject=wording.subject, style=wording.style)
+    return wording
 
 
 def _caption(wording: Wording, rng: np.random.Generator) -> str:
