@@ -43,23 +43,25 @@ def test_a_room_is_lit_from_its_window_on_the_side_that_the_seed_decides() -> No
     assert sides == [True, False]
 
 
-def test_polishing_draws_more_of_later_subjects_and_of_the_guide() -> None:
+def test_polishing_draws_more_of_what_is_hard_and_of_the_guide() -> None:
     """And all other words still."""
     from tools.training import polish
-    from tools.training.words import LATER_SUBJECTS, SUBJECT_WORDS
+    from tools.training.words import SUBJECT_WORDS, Wording
 
     rng = np.random.default_rng(0)
-    drawn = [polish._wording(rng) for _ in range(3000)]
+    drawn = [polish.chosen_wording(rng) for _ in range(3000)]
     subjects = Counter(wording.subject for wording in drawn)
     styles = Counter(wording.style for wording in drawn)
     pairs = Counter((wording.subject, wording.style) for wording in drawn)
+    bare = [each for each in drawn if each == Wording(subject=each.subject, style=each.style)]
     assert pairs.most_common(1)[0][0] == ("labrador", "vermeer")
-    later = sum(subjects[name] for name in LATER_SUBJECTS) / len(drawn)
-    assert polish.NEW_SHARE - 0.03 < later < polish.NEW_SHARE + polish.HARD_SHARE
+    assert sum(subjects[name] for name in polish.HARD_SUBJECTS) > polish.HARD_SHARE * len(drawn)
+    assert styles.most_common(1)[0][0] == "plain"
+    assert len(bare) / len(drawn) == pytest.approx(polish.BARE_SHARE, abs=0.06)
     assert set(subjects) == set(SUBJECT_WORDS)
     assert min(subjects.values()) > 3000 / 30 / 3
     assert len(styles) == 9
-    assert min(styles.values()) > 3000 / 9 / 2
+    assert min(styles.values()) > 3000 / 9 / 3
 
 
 def test_a_grown_tokenizer_reads_what_it_knew_as_before() -> None:
