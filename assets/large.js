@@ -129,10 +129,10 @@ export function copyPicture() {
   return tellCopied("sg-copy", navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]));
 }
 
-/** Copy a link to the picked picture, which paints it from its recipe where it does not exist. */
+/** Copy a link to the picked picture, which paints it where it does not exist, if a link can tell its recipe. */
 export function copyLink() {
   const { id, link } = SeedGrid.pickedNow();
-  const address = `${location.origin}${location.pathname}?place=${id}&${link}`;
+  const address = `${location.origin}${location.pathname}?place=${id}${link && `&${link}`}`;
   // The clipboard needs a secure page: not one in a local network by http.
   if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
   return tellCopied("sg-link", navigator.clipboard.writeText(address), reachOf(location.hostname) ?? "copied");

@@ -63,6 +63,7 @@ function makeLibrary() {
   }
 
   const readSeed = (value) => (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32 ? Number(value) : null);
+
   /** When a day begins here, so many days later, in UTC. */
   function instant(day, later = 0) {
     const start = new Date(`${day}T00:00`);

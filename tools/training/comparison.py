@@ -121,7 +121,6 @@ def words_worst_first(compared: Sequence[Comparison]) -> str:
     keys: dict[str, Callable[[Wording], str]] = {
         "subject": lambda wording: wording.subject,
         "style": lambda wording: wording.style,
-        "modifier": lambda wording: wording.modifier,
         "subject in a style": _pair,
     }
     lines = []

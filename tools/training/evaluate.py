@@ -1,8 +1,8 @@
 """Measure the pictures that the model makes, and print one table.
 
-The prompts are all combinations of subject, style and modifier; the seeds (from 9000) are used
-nowhere else. Each picture is held against the drawing that it stands for (`fidelity.py`), and a
-judge that was trained on drawn pictures says what it shows and where.
+The prompts are all pairs of subject and style, and all combinations of these and a modifier; the
+seeds (from 9000) are used nowhere else. Each picture is held against the drawing that it stands for
+(`fidelity.py`), and a judge that was trained on drawn pictures says what it shows and where.
 """
 
 from __future__ import annotations
