@@ -25,15 +25,18 @@ def run_python(
         env: All of its environment variables; this process's by default.
     """
     done = subprocess.run(
-        [sys.executable, *words],
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *words], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done
+
+
+def start_python(*words: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start Python in a process of its own, which is followed while it goes on."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, env=env, stdout=pipe, stderr=pipe, text=True
+    )
 
 
 def rows(text: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import zlib
 from collections.abc import Sequence
@@ -77,30 +78,13 @@ def node(kind: str, **inputs: object) -> dict[str, object]:
     return {"class_type": kind, "inputs": inputs, "_meta": {"title": kind}}
 
 
-INVOKE: dict[str, Any] = {
-    "generation_mode": "txt2img",
-    "positive_prompt": "a red fox",
-    "negative_prompt": "blurry",
-    "width": 768,
-    "height": 512,
-    "seed": 1234567890,
-    "rand_device": "cpu",
-    "cfg_scale": 6.5,
-    "cfg_rescale_multiplier": 0.0,
-    "steps": 30,
-    "scheduler": "dpmpp_2m_k",
-    "clip_skip": 0,
-    "model": {
-        "key": "e1",
-        "hash": "blake3:abc",
-        "name": "Dreamshaper 8",
-        "base": "sd-1",
-        "type": "main",
-    },
-    "controlnets": [],
-    "loras": [],
-    "app_version": "4.2.8",
-}
+INVOKE: dict[str, Any] = json.loads(
+    """{"generation_mode": "txt2img", "positive_prompt": "a red fox", "negative_prompt": "blurry",
+    "width": 768, "height": 512, "seed": 1234567890, "rand_device": "cpu", "cfg_scale": 6.5,
+    "cfg_rescale_multiplier": 0.0, "steps": 30, "scheduler": "dpmpp_2m_k", "clip_skip": 0,
+    "model": {"key": "e1", "hash": "blake3:abc", "name": "Dreamshaper 8", "base": "sd-1",
+    "type": "main"}, "controlnets": [], "loras": [], "app_version": "4.2.8"}"""
+)
 
 COMFY: dict[str, Any] = {
     "3": node(
@@ -125,66 +109,31 @@ COMFY: dict[str, Any] = {
     "10": node("LoraLoader", lora_name="fox.safetensors", model=["4", 0], clip=["4", 1]),
 }
 
-SWARM: dict[str, Any] = {
-    "sui_image_params": {
-        "prompt": "a red fox",
-        "negativeprompt": "blurry",
-        "model": "OfficialStableDiffusion/sd_xl_base_1.0",
-        "seed": 1812281846,
-        "steps": 20,
-        "cfgscale": 7.0,
-        "aspectratio": "1:1",
-        "width": 1024,
-        "height": 1024,
-        "sampler": "euler_ancestral",
-        "scheduler": "normal",
-        "variationseed": 3,
-        "variationseedstrength": 0.25,
-        "loras": ["fox_style"],
-        "loraweights": ["0.8"],
-        "swarm_version": "0.9.3.1",
-    },
-    "sui_extra_data": {"date": "2025-01-01", "generation_time": "1 sec"},
-}
+SWARM: dict[str, Any] = json.loads(
+    """{"sui_image_params": {"prompt": "a red fox", "negativeprompt": "blurry",
+    "model": "OfficialStableDiffusion/sd_xl_base_1.0", "seed": 1812281846, "steps": 20,
+    "cfgscale": 7.0, "aspectratio": "1:1", "width": 1024, "height": 1024,
+    "sampler": "euler_ancestral", "scheduler": "normal", "variationseed": 3,
+    "variationseedstrength": 0.25, "loras": ["fox_style"], "loraweights": ["0.8"],
+    "swarm_version": "0.9.3.1"}, "sui_extra_data": {"date": "2025-01-01",
+    "generation_time": "1 sec"}}"""
+)
 SWARM_PARAMS = SWARM["sui_image_params"]
 
-FOOOCUS: dict[str, Any] = {
-    "adm_guidance": "(1.5, 0.8, 0.3)",
-    "base_model": "juggernautXL_v8Rundiffusion",
-    "base_model_hash": "aeb7e9e689",
-    "clip_skip": 2,
-    "guidance_scale": 4,
+FOOOCUS: dict[str, Any] = json.loads(
+    """{"adm_guidance": "(1.5, 0.8, 0.3)", "base_model": "juggernautXL_v8Rundiffusion",
+    "base_model_hash": "aeb7e9e689", "clip_skip": 2, "guidance_scale": 4,
     "lora_combined_1": "sd_xl_offset_example-lora_1.0.safetensors : 0.1",
-    "metadata_scheme": "fooocus",
-    "negative_prompt": "blurry",
-    "performance": "Speed",
-    "prompt": "a red fox",
-    "prompt_expansion": "a red fox, intricate",
-    "refiner_model": "None",
-    "resolution": "(1152, 896)",
-    "sampler": "dpmpp_2m_sde_gpu",
-    "scheduler": "karras",
-    "seed": "7427598543437316352",
-    "sharpness": 2,
-    "steps": 30,
-    "styles": "['Fooocus V2', 'Fooocus Enhance']",
-    "version": "Fooocus v2.5.5",
-}
+    "metadata_scheme": "fooocus", "negative_prompt": "blurry", "performance": "Speed",
+    "prompt": "a red fox", "prompt_expansion": "a red fox, intricate", "refiner_model": "None",
+    "resolution": "(1152, 896)", "sampler": "dpmpp_2m_sde_gpu", "scheduler": "karras",
+    "seed": "7427598543437316352", "sharpness": 2, "steps": 30,
+    "styles": "['Fooocus V2', 'Fooocus Enhance']", "version": "Fooocus v2.5.5"}"""
+)
 
-NOVELAI: dict[str, Any] = {
-    "prompt": "{masterpiece}, 1girl, red fox",
-    "steps": 28,
-    "height": 1216,
-    "width": 832,
-    "scale": 5.0,
-    "uncond_scale": 1.0,
-    "cfg_rescale": 0.0,
-    "seed": 3509481094,
-    "n_samples": 1,
-    "noise_schedule": "karras",
-    "sampler": "k_dpmpp_2m",
-    "sm": False,
-    "uc": "lowres",
-    "request_type": "PromptGenerateRequest",
-    "signed_hash": "x",
-}
+NOVELAI: dict[str, Any] = json.loads(
+    """{"prompt": "{masterpiece}, 1girl, red fox", "steps": 28, "height": 1216, "width": 832,
+    "scale": 5.0, "uncond_scale": 1.0, "cfg_rescale": 0.0, "seed": 3509481094, "n_samples": 1,
+    "noise_schedule": "karras", "sampler": "k_dpmpp_2m", "sm": false, "uc": "lowres",
+    "request_type": "PromptGenerateRequest", "signed_hash": "x"}"""
+)

@@ -71,6 +71,25 @@ def serve(library: Path, **options: Any) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def listening() -> Iterator[tuple[str, list[bytes]]]:
+    """A server that notes who asks it and hangs up, and its address."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def listen() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                heard.append(b"somebody")
+                connection.close()
+
+        threading.Thread(target=listen, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", heard
+
+
+@contextlib.contextmanager
 def serve_process(
     library: Path,
     *,

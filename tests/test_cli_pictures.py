@@ -87,6 +87,12 @@ def test_the_library_is_checked_and_repaired(
     (report,) = rows(capsys.readouterr().out)
     assert not report["damaged"]
     assert len(report["missing"]) == 1
+    database = library_folder / "library.db"
+    database.write_bytes(b"text")
+    assert main(["library", "check", "--look-only"]) == 1
+    assert database.read_bytes() == b"text"
+    Path(row["path"]).unlink(missing_ok=True)
+    assert [main(["library", "check"]), main(["library", "check"])] == [1, 0]
 
 
 def test_models_lists_the_bundled_one(capsys: pytest.CaptureFixture[str]) -> None:

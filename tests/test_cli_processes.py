@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import run_python, start_python
+from pictures import make_picture
 
+from seedgrid.formats import png
 from seedgrid.library import Library
 
 ROOT = Path(__file__).parent.parent
@@ -33,19 +36,9 @@ sys.exit(main(sys.argv[1:]))
 @pytest.fixture
 def held_grid(library_folder: Path) -> Iterator[subprocess.Popen[str]]:
     """`grid` of eight pictures in a process of its own, held up at the fifth."""
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            HELD_FAKE,
-            *["grid", "fox", "--seeds", "0-7", "--json", "--size", "64", "--steps", "4"],
-        ],
-        cwd=ROOT,
-        env={**os.environ, "SEEDGRID_LIBRARY": str(library_folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = ["grid", "fox", "--seeds", "0-7", "--json", "--size", "64", "--steps", "4"]
+    environment = os.environ | {"SEEDGRID_LIBRARY": str(library_folder)}
+    process = start_python("-c", HELD_FAKE, *words, env=environment)
     yield process
     process.kill()
     process.communicate()
@@ -79,3 +72,12 @@ def test_a_reader_that_leaves_is_no_traceback(
     assert held_grid.stderr is not None
     assert "Traceback" not in held_grid.stderr.read()
     assert held_grid.wait(timeout=30) == 1
+
+
+def test_what_is_redirected_is_utf_8_on_every_system(tmp_path: Path) -> None:
+    """Windows would write other bytes, and not every word can be written in them."""
+    file = tmp_path / "fox.png"
+    file.write_bytes(png.encode(make_picture(prompt="一只狐狸")))
+    windows = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    said = run_python("-m", "seedgrid", "show", file, env=windows).stdout
+    assert "一只狐狸" in said

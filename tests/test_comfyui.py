@@ -93,6 +93,9 @@ def test_flux() -> None:
     found = read(graph)
     assert found.request == asked("a fox", "", 7, "768x1024", 20, 3.5, scheduler="Euler")
     assert {"import_batch", "import_schedule"} <= codes(found)
+    guided = {"26": node("FluxGuidance", guidance=3.5, conditioning=["6", 0])}
+    found = read(COMFY | guided | {"3": sampler(cfg=1.0, positive=["26", 0])})
+    assert (found.request.prompt, found.request.guidance_scale) == ("a red fox", 3.5)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from seedgrid.diffusion import process
 from seedgrid.diffusion.environment import current_switches, determinism
 
 
@@ -68,3 +70,12 @@ def test_every_switch_is_put_back(prepare: Callable[[], None], level: Any) -> No
     with pytest.raises(KeyError), determinism(level):
         raise KeyError
     assert current_switches() == before
+
+
+def test_a_processor_that_has_only_a_number_is_named_by_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else two kinds of ARM look alike to verify."""
+    (tmp_path / "cpuinfo").write_text("CPU architecture: 8\nCPU part\t: 0xd0c\n")
+    monkeypatch.setattr(process, "_CPU_INFO", tmp_path / "cpuinfo")
+    assert process.processor_name() == "0xd0c"

@@ -14,6 +14,7 @@ import pytest
 import torch
 from diffusers import AutoencoderKL, StableDiffusionPipeline, attention_backend
 from diffusers.models.attention_dispatch import _AttentionBackendRegistry
+from diffusers.pipelines.stable_diffusion_xl import pipeline_stable_diffusion_xl
 from diffusers.utils.constants import DIFFUSERS_ATTN_BACKEND
 from painting import PLACEMENT, paint, recipes_for
 from PIL import Image
@@ -353,3 +354,17 @@ def test_a_single_file_paints_what_its_folder_paints(
     assert single[0].model.id == "fox.safetensors"
     expected = paint(painter, recipes_for(painter, sd))
     np.testing.assert_array_equal(paint(painter, single), expected)
+
+
+def test_a_package_that_is_installed_draws_nothing_on_pictures(
+    monkeypatch: pytest.MonkeyPatch, model_folder: Callable[[str], Path]
+) -> None:
+    """SDXL's watermark once came with it, and no passport says so."""
+    folder = model_folder("sdxl")
+    plain = paint(DiffusersBackend(), recipes_for(DiffusersBackend(), folder))
+    module = pipeline_stable_diffusion_xl
+    monkeypatch.setattr(module, "is_invisible_watermark_available", lambda: True)
+    inverting = type("", (), {"apply_watermark": lambda _, images: -images})
+    monkeypatch.setattr(module, "StableDiffusionXLWatermarker", inverting, raising=False)
+    backend = DiffusersBackend()
+    np.testing.assert_array_equal(paint(backend, recipes_for(backend, folder)), plain)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from seedgrid.cli import main
 
@@ -93,6 +95,10 @@ def test_the_space_front_matter_fits_the_requirements() -> None:
     assert keys["app_file"] == "app.py"
     assert len(keys["short_description"]) <= 60
     assert keys["license"] == "apache-2.0"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    allowed = SpecifierSet(project["requires-python"])
+    assert keys["python_version"].strip('"') in allowed
+    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in allowed
 
 
 def test_each_dependency_has_a_range_and_a_pin() -> None:

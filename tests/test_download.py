@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
 from command import ROOT, run_python
 from hub import COMMIT, Hub
+from serving import listening
 
 from seedgrid.core.errors import ModelError
 from seedgrid.models import download as downloading
@@ -146,20 +145,7 @@ def test_a_name_or_version_that_is_not_there_is_told(hub: Hub, hub_home: Path) -
 
 def test_a_hub_that_hangs_up_is_asked_no_five_times(tmp_path: Path) -> None:
     """A hundred lines of traceback once came after five retries."""
-    asked = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def hang_up() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                asked.append(connection)
-                connection.close()
-
-        threading.Thread(target=hang_up, daemon=True).start()
-        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+    with listening() as (address, asked):
         said = at_a_terminal(address, tmp_path, code=2)
     assert len(said.splitlines()) == 1
     assert "“someone/foxes” could not be downloaded" in said

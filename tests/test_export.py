@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command import run_python
 from pictures import as_entry, make_lineage, make_picture
 from refusing import refused
 
@@ -28,23 +28,11 @@ from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES, family_of
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[DiffusersBackend]:
-    backend = DiffusersBackend()
-    yield backend
-    backend.close()
-
-
-def paint(
-    backend: DiffusersBackend,
-    library: Library,
-    recipes: Sequence[Recipe],
-    placement: Placement | None = None,
-) -> list[Entry]:
+def paint(painter: DiffusersBackend, library: Library, recipes: Sequence[Recipe]) -> list[Entry]:
     """Paint recipes of one batch for real and keep them."""
-    placement = placement or Placement(device="cpu", previews=False)
-    passport = backend.prepare(recipes[0], placement)
-    pixels = backend.paint(recipes, placement, Unwatched())
+    placement = Placement(device="cpu", previews=False)
+    passport = painter.prepare(recipes[0], placement)
+    pixels = painter.paint(recipes, placement, Unwatched())
     return [
         library.add(
             Picture(pixels=picture, recipe=recipe, passport=passport, lineage=make_lineage())
@@ -68,16 +56,8 @@ def run_scripts(folder: Path, scripts: Sequence[tuple[Path, Sequence[str]]]) -> 
             "except SystemExit as end:",
             "    print('exit', end.code)",
         ]
-    finished = subprocess.run(
-        [sys.executable, "-c", "\n".join(driver)],
-        cwd=folder,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout
+    elsewhere = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return run_python("-c", "\n".join(driver), cwd=folder, env=elsewhere).stdout
 
 
 def write_script(folder: Path, entries: Sequence[Entry]) -> Path:
@@ -89,7 +69,7 @@ def write_script(folder: Path, entries: Sequence[Entry]) -> Path:
 
 @pytest.mark.sweep
 def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
-    backend: DiffusersBackend, library: Library, model_folder: Callable[[str], Path], tmp_path: Path
+    painter: DiffusersBackend, library: Library, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Prompts and none, negatives and none, odd sizes of batch, schedulers that draw again.
 
@@ -98,8 +78,8 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
     """
     request = Request(prompt="a red fox", seeds=(7,), num_inference_steps=2, lock_width=2)
     mixed = replace(request, noise_mix=(NoiseShare(seed=9, weight=0.2),))
-    card = backend.card("bundled")
-    entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
+    card = painter.card("bundled")
+    entries = paint(painter, library, resolve(request, card) + resolve(mixed, card))
     model = str(Path(__file__).parents[1] / "assets" / "model")
     scripts: list[tuple[Path, Sequence[str]]] = [(write_script(tmp_path, entries), [model])]
     of_both, told = list(entries[:1]), [f"bundled={model}"]
@@ -111,9 +91,9 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
         "ddpm": {"seeds": (8, 9)},
     }.items():
         folder = model_folder(name)
-        card = backend.card(str(folder))
+        card = painter.card(str(folder))
         request = Request(prompt="a fox", num_inference_steps=2, **changes)
-        entries = paint(backend, library, resolve(request, card))
+        entries = paint(painter, library, resolve(request, card))
         scripts.append((write_script(tmp_path, entries), [str(folder)]))
         if name == "flux":
             of_both, told = [*of_both, *entries], [*told, f"{folder.name}={folder}"]
@@ -197,10 +177,10 @@ def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path)
 
 
 def test_our_own_model_is_in_the_bundle(
-    backend: DiffusersBackend, library: Library, tmp_path: Path
+    painter: DiffusersBackend, library: Library, tmp_path: Path
 ) -> None:
     """Nobody can fetch it by its name; one that has changed since would only mislead."""
-    ref = backend.card("bundled").ref
+    ref = painter.card("bundled").ref
     changed = ref.model_copy(update={"weights_sha256": "ab" * 32})
 
     for model, is_inside in ((ref, True), (changed, False)):

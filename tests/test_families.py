@@ -37,13 +37,8 @@ EACH = rest_swept(MODERN, ("qwen-image",))
 LOCKED = rest_swept([name for name in MODERN if name != "hidream"], ("z-image", "qwen-image"))
 # The others turn positions with complex numbers, or sort, for which there is no portable rule.
 PORTABLE = {
-    "flux2",
-    "flux2-klein",
-    "chroma",
-    "aura-flow",
-    "sana-sprint",
-    "hunyuan-image",
-    "ernie-image",
+    *("flux2", "flux2-klein", "chroma", "aura-flow", "sana-sprint", "hunyuan-image"),
+    *("ernie-image",),
 }
 WITHOUT_LORAS = ("hunyuan-image", "ernie-image")
 WITH_LORAS = [name for name in MODERN if name not in WITHOUT_LORAS]

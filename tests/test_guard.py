@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import pytest
-from serving import serve, serve_process
+from serving import listening, serve, serve_process
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -183,35 +179,14 @@ def test_other_sites_read_nothing_and_change_nothing(tmp_path: Path) -> None:
         assert refused.status_code == 403
 
 
-@contextlib.contextmanager
-def listening() -> Iterator[tuple[str, list[bytes]]]:
-    """A server that notes who asks it, and its address."""
-    heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def listen() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                heard.append(b"somebody")
-                connection.close()
-
-        threading.Thread(target=listen, daemon=True).start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/x.png", heard
-
-
 def test_the_running_page_asks_no_other_server(tmp_path: Path) -> None:
     """Whatever a caller names, on every address that takes data; no line of its log is forged.
 
     Nor does another site read it: Gradio's own layer stood in front of the guard.
     """
     log = tmp_path / "log"
-    with (
-        listening() as (address, heard),
-        serve_process(tmp_path / "library", log=log) as (page, _),
-    ):
+    with listening() as (place, heard), serve_process(tmp_path / "library", log=log) as (page, _):
+        address = f"{place}/x.png"
         for path in (f"file={address}", f"proxy={address}", "custom_component/a%0aFORGED"):
             assert httpx.get(f"{page}gradio_api/{path}").status_code == 404
         assert httpx.get(f"{page}seedgrid/pictures/a%0aFORGED.png").status_code == 404

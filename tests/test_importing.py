@@ -6,6 +6,7 @@ import struct
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from foreign_files import file_with
 from pictures import make_lineage, make_picture, saved_again
@@ -15,6 +16,7 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library import take_in as module
 from seedgrid.library.take_in import Taken, take_in
+from seedgrid.storage import starts
 
 
 def ours(**changes: object) -> bytes:
@@ -208,3 +210,14 @@ def test_a_damaged_bundle_gives_one_sentence(library: Library, tmp_path: Path) -
 
         assert result.error is not None, name
         assert result.error.code == "bundle_damaged", name
+
+
+def test_the_start_pictures_of_an_unpacked_bundle_come_in_on_windows(
+    library: Library, tmp_path: Path
+) -> None:
+    """Where a backslash parts a folder from a file's name."""
+    start = starts.write(tmp_path / "starts", np.zeros((8, 8, 3), np.uint8))
+    art = tmp_path / "art"
+    art.mkdir()
+    (tmp_path / "starts" / f"{start}.png").rename(art / rf"C:\art\starts\{start}.png")
+    assert [taken.start for taken in take_in(library, [art])] == [start]

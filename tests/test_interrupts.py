@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run_python, start_python
 
 from seedgrid.library import Library
-
-ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
 
@@ -83,27 +82,15 @@ def test_a_signal_while_it_starts_or_ends_is_no_traceback(
     where: str, arguments: list[str], number: signal.Signals, tmp_path: Path
 ) -> None:
     """Ctrl+C a second after `seedgrid ui` once printed what Gradio was importing."""
-    done = subprocess.run(
-        [sys.executable, "-c", AT_IMPORT, where, str(int(number)), *arguments],
-        cwd=ROOT,
-        env=os.environ | {"SEEDGRID_LIBRARY": str(tmp_path / "art")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 128 + number
+    environment = os.environ | {"SEEDGRID_LIBRARY": str(tmp_path / "art")}
+    words = ("-c", AT_IMPORT, where, str(int(number)), *arguments)
+    done = run_python(*words, code=128 + number, env=environment)
     assert done.stderr in ("", "seedgrid: Stopped.\n")
 
 
 def test_a_second_signal_waits_for_no_model_that_is_being_loaded(tmp_path: Path) -> None:
     """The first one asks the model to stop; one that does not come back is left by the second."""
-    with subprocess.Popen(
-        [sys.executable, "-c", STUCK, "grid", "fox", "--library", str(tmp_path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as grid:
+    with start_python("-c", STUCK, "grid", "fox", "--library", tmp_path) as grid:
         assert grid.stdout is not None
         assert grid.stdout.readline() == "stuck\n"
         grid.send_signal(signal.SIGTERM)
@@ -135,19 +122,12 @@ with first_stops(lambda: os._exit(7)):
 
 def test_a_signal_that_another_thread_receives_is_heard_while_waiting(tmp_path: Path) -> None:
     """It interrupts no wait of the main thread, so the wait has to look up now and then."""
-    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "art")]
-    assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == 7
+    run_python("-c", ELSEWHERE, tmp_path / "art", code=7)
 
 
 def start(kind: str, library: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", PAGE, kind, str(library)],
-        cwd=ROOT,
-        env=os.environ | {"SEEDGRID_MODEL": "bundled"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    environment = os.environ | {"SEEDGRID_MODEL": "bundled"}
+    return start_python("-W", "ignore", "-c", PAGE, kind, library, env=environment)
 
 
 @pytest.mark.parametrize(

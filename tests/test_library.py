@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import start_python
 from pictures import make_lineage, make_picture
 from refusing import refused
 
@@ -227,22 +226,12 @@ for seed in range(10):
 """
 
 
-def start(code: str, *arguments: str) -> subprocess.Popen[str]:
-    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def test_processes_share_a_library_from_its_first_moment(tmp_path: Path) -> None:
     """Three processes that make the library at once and write to it lose nothing."""
     folder = tmp_path / "library"
 
-    processes = [start(ADD_TEN, str(folder), str(number)) for number in range(3)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}  # Ours is where it runs.
+    processes = [start_python("-c", ADD_TEN, folder, str(n), env=environment) for n in range(3)]
 
     assert [process.communicate()[1] for process in processes] == ["", "", ""]
     library = Library(folder)

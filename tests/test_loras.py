@@ -14,6 +14,7 @@ import torch
 from foreign_files import file_with
 from lora_files import kohya_layer, save_lora
 from painting import PLACEMENT, check_bundle_reproduced, claims_of, one_thread
+from pictures import make_recipe
 from refusing import refused
 from sweeping import rest_swept
 
@@ -27,7 +28,7 @@ from seedgrid.library.take_in import take_in
 from seedgrid.models.loras import LORAS, find_lora
 from seedgrid.studio import Studio
 from seedgrid.verify.verifying import verify
-from seedgrid.web.serializers.form import write_fields
+from seedgrid.web.serializers.form import fields_of, write_fields
 
 peft = pytest.importorskip("peft")
 
@@ -189,3 +190,10 @@ def test_what_another_tool_named_is_taken_along(
     assert write_fields(taken.imported.request)["prompt"] == f"a fox <lora:{known}:0.6>"
     said = {reason.code: reason.data for reason in taken.imported.reasons}
     assert said["import_loras"] == {"value": "elsewhere"}
+
+
+def test_each_prompt_of_a_work_is_shown_with_its_loras() -> None:
+    """One with and one without, on the same words."""
+    lora = Lora(id="foxes", weights_sha256="0" * 64, scale=0.8)
+    shown = fields_of([make_recipe(), make_recipe(loras=(lora,))], (), None)
+    assert (shown["prompt"], shown["more_prompts"]) == ("a red fox", "a red fox <lora:foxes:0.8>")

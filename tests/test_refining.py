@@ -116,9 +116,9 @@ def test_a_lora_of_the_parent_gets_another_scale(parent: Recipe) -> None:
     with_them = parent.replace(loras=(ink, snow))
     scales = [
         [lora.scale for lora in child.loras]
-        for child in refine(with_them, ["lora 0.5", "lora snow 2", ", <lora:ink:0>"], card_of)
+        for child in refine(with_them, ["lora 0.5", "lora snow 1,5", ", <lora:ink:0>"], card_of)
     ]
-    assert scales == [[0.5, 0.5], [1.0, 2.0], [0.0, 1.0]]
+    assert scales == [[0.5, 0.5], [1.0, 1.5], [0.0, 1.0]]
     for lines in (["lora fog 1"], ["at night <lora:fog:1>"]):
         with refused(InputError, "lora_none"):
             refine(with_them, lines, card_of)

@@ -10,9 +10,6 @@ from command import run_python
 
 from seedgrid.diffusion.process import SPIN_COUNT
 
-LATE = ("torch", "diffusers", "transformers")
-
-
 GUEST = """
 import gc, json, os
 before = dict(os.environ), gc.get_threshold()
@@ -70,12 +67,3 @@ def test_our_programs_let_threads_spin_less(users: dict[str, str], expected: str
     clean = {name: value for name, value in os.environ.items() if name not in names}
     done = run_python("-W", "ignore", "-c", PROGRAM, env=clean | users)
     assert done.stdout.splitlines()[-1] == expected
-
-
-def test_the_page_is_imported_without_model_and_database() -> None:
-    """What opens the page imports none of the large libraries behind it, and builds no page yet."""
-    code = (
-        "import app, json, sys; assert not hasattr(app, 'demo'); "
-        f"print(json.dumps([n for n in {LATE} if n in sys.modules]))"
-    )
-    assert json.loads(run_python("-c", code).stdout) == []

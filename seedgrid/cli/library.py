@@ -13,6 +13,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import complain, marks_of, picture_row, say, say_json, say_table
 from seedgrid.core.fields import IN_LINKS
 from seedgrid.core.picture import check_tag
+from seedgrid.library.rebuild import look_at
 from seedgrid.library.search import Sort
 from seedgrid.studio import Studio
 
@@ -66,22 +67,23 @@ def check(
 ) -> None:
     """Check every file and every row, and repair. Exit 1 if something was wrong."""
     with Studio(library=library or context.obj) as studio:
-        notices = [str(notice) for notice in studio.library.notices]
-        report = studio.library.check(repair=not look_only)
-    findings = to_jsonable_python(asdict(report))
+        # Opening a library repairs its database, if that is damaged.
+        notices = [] if look_only else [str(notice) for notice in studio.library.notices]
+        report = look_at(studio.library_folder) if look_only else studio.library.check(repair=True)
+    findings, is_clean = to_jsonable_python(asdict(report)), report.is_clean and not notices
     if json:
-        say_json({"clean": report.is_clean, "notices": notices, **findings})
+        say_json({"clean": is_clean, "notices": notices, **findings})
     else:
         for notice in notices:
             say(notice)
         found = {name: value for name, value in findings.items() if value}
-        if report.is_clean:
+        if is_clean:
             say(f"{studio.library_folder}: {report.num_pictures} pictures, nothing is wrong.")
-        else:
+        elif found:
             say_table(str(studio.library_folder), found)
-    if not report.is_clean:
+    if not is_clean:
         done = "Nothing was repaired" if look_only else "Everything repairable was repaired"
-        complain(f"{report.num_findings} findings. {done}.")
+        complain(f"{report.num_findings + len(notices)} findings. {done}.")
         raise typer.Exit(1)
 
 

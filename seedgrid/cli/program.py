@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Annotated, Any, Final, cast
 
 import typer
@@ -109,6 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, by default those of the process."""
     tune_process()
     set_up_logging()
+    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # Windows writes other bytes to files and pipes.
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -19,7 +19,7 @@ LINE: Final = re.compile(r"[^,;]++")
 TEXT: Final = re.compile(r"[^;]++")
 SEEDS: Final = re.compile(r"\d[\d-]*+")
 SIZE: Final = re.compile(r"\d[\dx×]*+")
-LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
+LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++(?:,\d++)?")
 """Patterns of the value that follows a field's name in a variation, as in `steps 8`."""
 
 _EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}

@@ -93,6 +93,8 @@ def call_pipeline(
         _replace_step(scheduler, recipes, loaded, watch, steering)
         pipeline = loaded.pipeline_for(first)
         pipeline.scheduler = scheduler
+        if hasattr(pipeline, "watermark"):
+            pipeline.watermark = None  # SDXL's changes pixels wherever its package is installed.
         scale_loras(loaded.pipeline, first)
         try:
             with (

@@ -113,9 +113,9 @@ def _keep_freed_memory() -> None:
 
 
 def processor_name() -> str:
-    """Return the processor's name; `platform` does not know it on Linux."""
+    """Return the processor's name, on ARM its number; `platform` knows neither on Linux."""
     info = _CPU_INFO.read_text("utf-8", "replace") if _CPU_INFO.is_file() else ""
-    match = re.search(r"^model name\s*:(.*)$", info, re.MULTILINE)
+    match = re.search(r"^(?:model name|CPU part)\s*:(.*)$", info, re.MULTILINE)
     return (match[1].strip() if match else "") or platform.processor() or platform.machine()
 
 

@@ -94,6 +94,11 @@ def rebuild(files: PictureFiles, database: Database) -> int:
     return len(entries)
 
 
+def look_at(folder: Path) -> Report:
+    """Inspect a library without opening it, which would repair its database."""
+    return inspect(PictureFiles(folder), Database(folder / "library.db", timeout_s=30.0))
+
+
 def inspect(files: PictureFiles, database: Database) -> Report:
     """Read every file and every row; change nothing."""
     # Files first: a picture that is added meanwhile gets its file before its row.

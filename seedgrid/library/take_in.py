@@ -44,7 +44,7 @@ _UNREADABLE: Final = (
     ValueError,
 )  # Raised by `zipfile` for a damaged file or member; RuntimeError for a password
 
-_START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
+_START: Final = re.compile(r"(?:^|[/\\ ])starts[/\\]([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")  # SeedGrid writes only the first
 

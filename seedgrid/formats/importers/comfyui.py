@@ -71,7 +71,8 @@ class _Reader:
         size = [latent] if latent and "Encode" not in _kind(latent) else []
         words = self._words(guider, "positive") or self._words(guider, "conditioning")
         negative = self._words(guider, "negative")
-        flux = [node for node in self._input(guider, "conditioning") if "Flux" in _kind(node)]
+        guided = self._input(guider, "conditioning") or self._input(guider, "positive")
+        flux = [node for node in guided if "Flux" in _kind(node)]
         kinds = " ".join(map(_kind, saved))
         return ForeignSettings(
             tool="ComfyUI",

@@ -101,7 +101,7 @@ def fields_of(
     first: Sequence[Recipe], changes: Sequence[str], defaults: Request | None
 ) -> dict[str, str | bool | list[str]]:
     """Return the fields' values by name for a work: `first` are the recipes of its first round."""
-    prompts = list(dict.fromkeys(recipe.words for recipe in first))
+    prompts = list(dict.fromkeys(write_tags(recipe.words, recipe.loras) for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), defaults)
     shown["more_prompts"] = "\n".join(prompts[1:])
