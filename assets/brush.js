@@ -12,9 +12,9 @@ const regions = new Map();
 
 /** The mask for Refine: a PNG, white where the picture may change. */
 SeedGrid.regionNow = () => {
-  const { id, width, height } = SeedGrid.pickedNow() ?? {};
-  const region = regions.get(id);
+  const region = regions.get(SeedGrid.pickedNow()?.id);
   if (!region) return {};
+  const { width, height } = region;
   const sheet = make("canvas", { width, height });
   const context = sheet.getContext("2d");
   context.fillRect(0, 0, width, height);
@@ -149,7 +149,7 @@ export function brush({ id, width, height } = SeedGrid.pickedNow()) {
 
   /** Keep the region of this picture; an empty one is removed. */
   function finish() {
-    if (percent) regions.set(id, { strokes, percent, feather: Number(feather.input.value) });
+    if (percent) regions.set(id, { strokes, width, height, percent, feather: Number(feather.input.value) });
     else regions.delete(id);
     showRegion();
     dialog.close();

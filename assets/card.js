@@ -102,7 +102,7 @@ show({ id: null });
 const verdict = byId("sg-verdict");
 
 function showVerdict(value) {
-  if (!value.id) return verdict.replaceChildren();
+  if (value.id !== now?.id) return; // another picture was picked meanwhile
   const box = make("div", { class: "sg-verdict", role: "status" });
   if (value.error) box.append(make("p", { class: "sg-is-difference", text: text(value.error.key, value.error.data) }));
   else if (value.working) box.append(make("p", { text: text(value.total ? "verdict_step" : "verdict_working", value) }));

@@ -40,12 +40,12 @@ shows.offer = (offer) => {
   if (wanted && [...lists.model.options].some(({ value }) => value === wanted)) lists.model.value = wanted;
 };
 
-/** Choose values in lists; for another model its lists are loaded first. */
-SeedGrid.choose = async (fields) => {
-  if (fields.model && fields.model !== lists.model.value) await SeedGrid.offer(fields.model);
+/** Choose values in lists, if they are wanted still when another model's lists have come. */
+SeedGrid.choose = async (fields, isWanted = () => true) => {
+  if (fields.model && fields.model !== (lists.model.dataset.wanted || lists.model.value)) await SeedGrid.offer(fields.model);
   for (const [name, list] of Object.entries(lists)) {
     const value = fields[name];
-    if (value && list.value !== value) {
+    if (value && list.value !== value && isWanted()) {
       select(list, value);
       list.dispatchEvent(new Event("input", { bubbles: true }));
     }

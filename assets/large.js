@@ -4,8 +4,7 @@ import { SeedGrid, addListeners, byId, icon, image, make, pick, pictureUrl, show
 import { arrows, overlay, pan } from "./zoom.js";
 
 const MOST_PX = 2048; // a side, as in seedgrid/core/recipe.py
-const isShown = (cell) => cell?.state === "done" && !cell.lost;
-const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
+const isShown = (cell) => cell?.state === "done" && !cell.lost && !SeedGrid.isHidden?.(cell.id);
 let redraw = () => undefined;
 
 /** Show a cell of the stage, by default the picked one or the first. */
@@ -70,7 +69,7 @@ function open(first) {
     const card = SeedGrid.pickedNow();
     const isLoved = card?.id === cell.id ? card.favourite : cell.favourite;
     return [
-      tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
+      tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => SeedGrid.chooseCell(at)),
       tool("favourite", "help_favourite", Boolean(isLoved), () => (pickShown(), SeedGrid.favourite())),
       ...(card?.id === cell.id && card.upscaler ? [] : [tool("brush", "brush", null, () => (pickShown(), paintOver(cell, stage.size)))]),
       tool("save", "save", null, () => download(cell)),
@@ -83,7 +82,7 @@ function open(first) {
     return make("button", { class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
   }
 
-  const pickShown = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
+  const pickShown = () => SeedGrid.stageNow().picked === at || SeedGrid.chooseCell(at);
   /** Enlarge it by a network, and show the result here when it is done. */
   async function enlarge() {
     pickShown();

@@ -45,7 +45,8 @@ SeedGrid.showModels = async () => {
   const title = make("h2", { id: "sg-models-title", text: say("title") });
   dialog.setAttribute("aria-labelledby", title.id);
   parts.box.append(title, note);
-  const told = await ask();
+  const told = await ask().catch(() => null);
+  if (!told?.may || !dialog.isConnected) return void (note.textContent = told?.said ?? say("state_failed"));
   const aboutLoras = [make("h3", { text: say("loras") }), make("p", { class: "sg-models-quiet", text: say("loras_note") })];
   parts.box.append(moving, make("h3", { text: say("here") }), here, ...aboutLoras, loras, parts.adding, ...firsts(told, first));
   if (told.may.change) parts.adding.append(adding());
@@ -91,7 +92,7 @@ async function look(isMovingOnly = false) {
   box.setAttribute("aria-busy", "true");
   const told = await ask(isMovingOnly).catch(() => null);
   if (told?.wrong) tell(told.said, true);
-  else if (told && box.isConnected) show(told);
+  else if (box.isConnected) told ? show(told) : (timer = setTimeout(() => look(isMovingOnly), LOOK_MS));
   box.setAttribute("aria-busy", "false");
 }
 

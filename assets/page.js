@@ -117,7 +117,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (isTyping(event.target)) return;
-  if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]`)?.click();
+  if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]:not([hidden])`)?.click();
   else actions[event.key.toLowerCase()]?.();
 }, true);
 

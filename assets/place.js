@@ -69,10 +69,10 @@ function show(value) {
 /** Put a place into the address line, as a new step of the history unless it answers Back or Forward: a new step
     after a late answer would delete the steps forward. */
 function name(place, isFirst = false) {
-  const answered = travelled.indexOf(place);
+  const [isTravelled, answered] = [travelled.length > 0, travelled.indexOf(place)];
   travelled = answered < 0 ? [] : travelled.slice(answered + 1);
   if (answered >= 0 || place === addressed()) return;
-  if (!place && link()) return; // a link's recipe is not painted yet
+  if (!place && (isTravelled || link())) return; // nothing is there any more, or a link's recipe is not painted yet
   const go = isFirst ? "replaceState" : "pushState";
   history[go](null, "", addressOf(place));
 }
@@ -118,7 +118,7 @@ async function fill(fields) {
     if (name === "vary") variations.forEach((input, index) => setValue(input, value[index] ?? ""));
     else if (name in inputs && !config.lists.includes(name)) type(inputs[name], value);
   }
-  await SeedGrid.choose(fields ?? {});
+  await SeedGrid.choose(fields ?? {}, () => wanted === fields);
   if (wanted !== fields) return;
   isFilled = true;
   record();

@@ -27,6 +27,7 @@ function show(value) {
 function note({ rounds, current }) {
   const { work } = SeedGrid.state();
   const round = rounds.find(({ id }) => id === current);
+  if (!rounds.length) works = keptWorks.keep(works.filter((left) => left.work !== work)); // stopped without a picture
   if (!work || !round) return;
   const { cells, picked } = SeedGrid.stageNow();
   const ringed = round.cells.find(({ id }) => id && id === cells[picked]?.id);

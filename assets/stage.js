@@ -115,7 +115,6 @@ const alone = ([cell, ...others]) => (others.length || !["done", "waiting", "pai
 
 function layOut(value) {
   while (cells.length > value.cells.length) cells.pop().node.remove();
-  if (!cells.some((cell) => cell.node.tabIndex === 0)) cells[0]?.node.setAttribute("tabindex", "0");
   while (cells.length < value.cells.length) {
     const cell = newCell(cells.length);
     cells.push(cell);
@@ -123,6 +122,7 @@ function layOut(value) {
   }
   value.cells.forEach(({ id }, index) => (cells[index].node.hidden = Boolean(SeedGrid.isHidden?.(id))));
   const shown = seen();
+  if (!shown.some((cell) => cell.node.tabIndex === 0)) shown[0]?.node.setAttribute("tabindex", "0");
   const table = shown.length === cells.length ? value.table : null;
   const fitting = Math.ceil(Math.sqrt(shown.length));
   columns = table?.columns.length ?? SeedGrid.wallColumns?.(fitting) ?? fitting;

@@ -99,7 +99,7 @@ document.addEventListener("pointerdown", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const isChip = event.target.closest?.("#sg-hints");
-  if (event.key === "Escape" && isChip) input.focus();
+  if (event.key === "Escape" && isChip) (event.stopImmediatePropagation(), input.focus());
   else if (event.key === "Enter" && isChip) return;
   if (event.key === "Enter" || event.key === "Escape") open(false);
 }, true);

@@ -2,15 +2,15 @@
 import { SeedGrid, addListeners, icon, image, make, pictureUrl, text, thumbUrl, toggle, words } from "./base.js";
 
 
-/** A modal dialog; Esc, its button and a click outside close it. */
+/** A modal dialog; Esc and its button close it, and a click outside if nothing is typed or painted in it. */
 export function overlay(kind, ...children) {
-  document.querySelector("dialog.sg-overlay")?.remove();
+  document.querySelector("dialog.sg-overlay")?.dispatchEvent(new Event("close"));
   const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
   const close = make("button", { class: "sg-close", "aria-label": text("close"), onclick: () => dialog.close() }, icon("close"));
   dialog.append(close, ...children);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", (event) => {
-    if (event.target === dialog) dialog.close();
+    if (event.target === dialog && !["brush", "models"].includes(kind)) dialog.close();
   });
   document.body.append(dialog);
   dialog.showModal();

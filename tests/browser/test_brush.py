@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
-from steps import OpenPage, cell, generate, ids, prompt, seeds, variation, wait_for_new_round
+from steps import Held, OpenPage, cell, generate, ids, prompt, seeds, variation, wait_for_new_round
 
 from seedgrid.core.picture import Pixels
 from seedgrid.formats import png
@@ -162,3 +162,31 @@ def test_live_words_change_the_region_alone(page: Page) -> None:
     wait_for_new_round(page, before)
     _, kept = painted(page, ids(page)[0])
     assert (kept == live).all()
+
+
+def test_a_press_beside_the_picture_keeps_the_strokes(page: Page) -> None:
+    """A drag that begins beside it, too."""
+    a_picture_picked(page, 6401)
+    page.click("#sg-brush")
+    page.get_by_role("button", name="Rectangle").click()
+    drag(page, (0.0, 0.0), (0.5, 1.0))
+    drag(page, (-0.1, 0.4), (0.3, 0.6))
+    page.mouse.click(veil(page).bounding_box()["x"] - 30, 400)
+    page.wait_for_timeout(100)
+    expect(page.locator(".sg-brush-said")).to_contain_text("50 %")
+
+
+def test_a_region_is_refined_before_the_card_of_its_picture_is_here(page: Page) -> None:
+    """Its mask has the picture's size at once."""
+    picked = a_picture_picked(page, 6501)
+    page.click("#sg-brush")
+    page.get_by_role("button", name="Rectangle").click()
+    drag(page, (0.0, 0.0), (0.5, 1.0))
+    page.get_by_role("button", name="Use this part").click()
+    cell(page, 2).click()
+    expect(page.locator("#sg-only .sg-chip")).to_be_hidden()
+    held = Held(page, f'"id":"{picked}"')
+    cell(page, 1).click()
+    held.wait()
+    refine(page, ", at night")
+    expect(page.locator("#sg-stage")).to_contain_text("only here")

@@ -314,3 +314,16 @@ def test_an_unknown_list_is_told_under_the_bar_with_its_place(open_page: OpenPag
     expect(page.locator("#sg-prompt [role=alert]")).to_contain_text("styles/coat.txt")
     page.click("#sg-generate", trial=True)
     expect(prompt(page)).to_have_value("a __coat__ fox")
+
+
+def test_of_two_places_opened_quickly_the_last_ones_model_is_chosen(page: Page) -> None:
+    """The lists of the first one's model come late."""
+    model = page.locator("#sg-model select")
+    here, held = model.input_value(), Held(page, "do/offer")
+    for name, scheduler in (("another", "Euler"), (here, "DPM++ 2M")):
+        fields = {"model": name, "scheduler": scheduler}
+        page.evaluate("fields => void SeedGrid.shows.fields(fields)", fields)
+    held.wait().continue_()
+    expect(page.locator("#sg-scheduler select")).to_have_value("DPM++ 2M")
+    page.wait_for_timeout(300)  # long enough for lists that should not come
+    expect(model).to_have_value(here)

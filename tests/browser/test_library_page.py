@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from serving import serve
 from steps import (
     CELLS,
+    Held,
     OpenPage,
     cell,
     generate,
@@ -363,3 +364,17 @@ def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> 
     assert len([name for name in names if name.endswith(".png")]) == 4
     assert {"reproduce.py", "requirements.txt", "recipes.json"} <= set(names)
     assert httpx.get(f"{address}seedgrid/export/{first[0]}/round.exe").status_code == 422
+
+
+def test_a_verdict_that_comes_late_is_not_put_under_another_picture(page: Page) -> None:
+    """Another one was picked while it was computed again."""
+    generate(page)
+    cell(page, 1).click()
+    page.click("#sg-more summary")
+    held = Held(page, "do/verify")
+    page.click("#sg-verify")
+    held.wait()
+    cell(page, 0).click()
+    held.let_go()
+    page.wait_for_timeout(500)  # long enough for a verdict that should not come
+    expect(page.locator("#sg-verdict .sg-verdict")).to_have_count(0)

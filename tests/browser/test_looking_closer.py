@@ -115,3 +115,18 @@ def _fingers(page: Page, *moments: list[tuple[float, float]]) -> None:
         touches = [{"x": x, "y": y, "id": at} for at, (x, y) in enumerate(points)]
         devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
     devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_the_brush_opened_from_the_large_view_leaves_nothing_of_it(page: Page) -> None:
+    """The next large view stays at its own picture."""
+    generate(page)
+    cell(page, 0).dblclick()
+    page.click(f"{ZOOM} [data-tool='brush']")
+    expect(page.locator(".sg-brush-veil")).to_be_visible()
+    page.keyboard.press("Escape")
+    cell(page, 2).click()
+    page.keyboard.press("z")
+    star = page.locator(f"{ZOOM} [data-tool='favourite']")
+    star.click()
+    expect(star).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(f"{ZOOM} .sg-place")).to_have_text("3 / 4")

@@ -254,3 +254,17 @@ def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
         re.compile(r"[1-9][\d.]* KB are free again")
     )
     expect(use).to_have_count(0)
+
+
+def test_the_panel_opened_twice_is_one_and_says_why_it_is_refused(open_page: OpenPage) -> None:
+    """A double click, and a server that has too much to do."""
+    page = open_page()
+    page.locator("#sg-settings > summary").click()
+    page.locator("#sg-models").dblclick()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_text("On this machine")).to_have_count(1)
+    page.keyboard.press("Escape")
+    answer = {"said": "too many at once", "wrong": True}
+    page.route("**/seedgrid/models?*", lambda route: route.fulfill(json=answer))
+    page.locator("#sg-models").click()
+    expect(page.locator("#sg-models-panel")).to_contain_text("too many at once")

@@ -75,3 +75,14 @@ def test_words_of_the_prompt_are_not_offered_again(page: Page) -> None:
     generate(page)
     cell(page, 3).click()
     expect_offered(page, [", highly realistic", OFFERED[0], ", trending", OFFERED[1]])
+
+
+def test_esc_on_a_word_closes_the_words_and_keeps_the_pick(page: Page) -> None:
+    """The prompt has the focus again."""
+    generate(page)
+    cell(page, 0).click()
+    prompt(page).focus()
+    page.locator("#sg-hints .sg-chip").first.focus()
+    page.keyboard.press("Escape")
+    expect(prompt(page)).to_be_focused()
+    expect(cell(page, 0)).to_have_attribute("aria-selected", "true")

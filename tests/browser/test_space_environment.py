@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
-import tomllib
 import venv
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -18,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from playwright.sync_api import expect
 from serving import serve_space
 from steps import SLOW_MS, SOON_MS, OpenPage, cell, generate, seeds_shown, set_steps
@@ -81,19 +78,6 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
     with serve_space(str(python), folder / "files") as address:
         yield python, address
     expect.set_options(timeout=SOON_MS)
-
-
-def test_the_front_matter_says_what_is_tested() -> None:
-    """The same Gradio as requirements.txt, and a Python that the package says it works on."""
-    said = _front_matter()
-    pinned = {each.name: each for each in _requirements()[:-1]}
-    assert str(pinned["gradio"].specifier) == f"=={said['sdk_version']}"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert said["python_version"] in SpecifierSet(project["requires-python"])
-    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in SpecifierSet(
-        project["requires-python"]
-    )
-    assert (ROOT / said["app_file"]).is_file()
 
 
 def test_the_page_paints_with_what_the_files_name(

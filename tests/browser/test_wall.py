@@ -95,3 +95,32 @@ def test_a_wall_has_larger_cells_and_is_looked_at_under_the_pointer(page: Page) 
     expect(page.get_by_label("Cell size")).to_be_hidden()
     first, second = cell(page, 0).bounding_box(), cell(page, 1).bounding_box()
     assert first["y"] == second["y"]
+
+
+def test_while_several_are_picked_the_large_views_buttons_mean_its_picture(page: Page) -> None:
+    """Its button picks; a click on the stage marks."""
+    _wall(page, 9)
+    cell(page, 0).click()
+    page.click("#sg-several")
+    page.keyboard.press("z")
+    page.click("dialog.sg-zoom .sg-arrow-after")
+    page.click("dialog.sg-zoom [data-tool='pick']")
+    expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
+
+
+def test_keys_reach_only_what_is_not_hidden(page: Page) -> None:
+    """Tab, digits, and the arrows of the large view."""
+    _wall(page, 9)
+    for index in (2, 7):
+        cell(page, index).focus()
+        page.keyboard.press("Shift+Enter")
+    cell(page, 4).focus()
+    page.get_by_role("button", name="Hide the others").press("Enter")
+    expect(page.locator(f"{CELLS}[tabindex='0']:visible")).to_have_count(1)
+    page.keyboard.press("5")
+    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
+    cell(page, 2).dblclick()
+    place = page.locator("dialog.sg-zoom .sg-place")
+    expect(place).to_have_text("3 / 9")
+    page.keyboard.press("ArrowRight")
+    expect(place).to_have_text("8 / 9")

@@ -81,3 +81,27 @@ def test_a_work_that_is_still_painted_forms_when_one_comes_back(page: Page, gate
 
 def _folded(page: Page) -> Locator:
     return page.locator("#sg-lineage .sg-work")
+
+
+def test_a_work_stopped_before_its_first_picture_is_in_nobodys_way(page: Page, gate: Gate) -> None:
+    """The browser goes back to it and forward again; Back leads to the work before."""
+    prompt(page).fill("a boat")
+    boats = generate(page)
+    prompt(page).fill("a held pony")
+    page.click("#sg-generate")
+    expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+    page.keyboard.press("Escape")
+    gate.open()
+    expect(cell(page, 0)).to_have_attribute("data-state", "stopped")
+    prompt(page).fill("a ship")
+    ships = generate(page)
+    page.go_back()
+    wait_for_turns(page)
+    page.go_forward()
+    wait_for_turns(page)
+    wait_until_done(page)
+    assert ids(page) == ships
+    page.click("#sg-back")
+    wait_for_turns(page)
+    wait_until_done(page)
+    assert ids(page) == boats
