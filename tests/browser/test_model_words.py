@@ -101,7 +101,7 @@ def test_the_page_opens_with_pictures_of_the_model_in_the_box(
     expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
     expect(page.locator(f"{CELLS}[data-state='done']")).to_have_count(4)
     expect(page.locator("#sg-picked .sg-badge").last).to_have_text("Not checked")
-    expect(page.locator("#sg-picked .sg-words")).to_have_text("fox in the style of Van Gogh")
+    expect(page.locator("#sg-picked .sg-words")).to_have_text("mushroom in the style of Van Gogh")
     expect(page.locator("#sg-refine")).to_be_enabled()
     expect(page.locator("#sg-final, #sg-final-4").filter(visible=True)).to_have_count(2)
     page.locator("#sg-fours .sg-chip").first.click()

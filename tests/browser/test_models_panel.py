@@ -262,7 +262,7 @@ def test_the_panel_opened_twice_is_one_and_says_why_it_is_refused(open_page: Ope
     page.locator("#sg-settings > summary").click()
     page.locator("#sg-models").dblclick()
     page.wait_for_load_state("networkidle")
-    expect(page.get_by_text("On this machine")).to_have_count(1)
+    expect(page.get_by_role("heading", name="On this machine")).to_have_count(1)
     page.keyboard.press("Escape")
     answer = {"said": "too many at once", "wrong": True}
     page.route("**/seedgrid/models?*", lambda route: route.fulfill(json=answer))

@@ -106,7 +106,7 @@ def castle(pose: float) -> list[Part]:
 
 def bridge(pose: float) -> list[Part]:
     """A stone bridge of three arches between two piers; the pose is how steeply it rises."""
-    rise = 0.10 + 0.36 * pose
+    rise = 0.18 + 0.20 * pose
     top = 0.10 - rise
     deck = closed(
         (-1.2, 0.16), (0.0, 0.16 - 2 * rise, 1.2, 0.16), (1.2, 0.6, 1.2, 1.0), (0.0, 1.0, -1.2, 1.0)
@@ -150,7 +150,7 @@ def windmill(pose: float) -> list[Part]:
         shape(box(-0.13, 0.18, 0.13, 0.44, 0.04), "glass"),
     ]
     for quarter in range(4):
-        degrees = 90 * quarter + 8 + 74 * pose
+        degrees = 90 * quarter + 36 + 18 * pose
         sail = box(0.04, -1.12, 0.32, -0.48)
         bars = [polygon((0.04, y), (0.32, y), is_closed=False) for y in (-0.96, -0.80, -0.64)]
         parts.append(shape(turned(sail, degrees, hub_x, hub_y), "light"))

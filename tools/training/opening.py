@@ -17,7 +17,7 @@ from seedgrid.studio import Studio
 
 OPENING: Final = (
     ("lighthouse, stained glass", 4),
-    ("fox in the style of Van Gogh", 0),
+    ("mushroom in the style of Van Gogh", 6),
     ("rocket, neon", 5),
     ("sailboat, blueprint", 5),
 )

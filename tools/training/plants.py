@@ -47,7 +47,7 @@ def tree(pose: float) -> list[Part]:
 
 def sunflower(pose: float) -> list[Part]:
     """A flower: a ring of petals about a dark heart, a stem, two leaves."""
-    head_x = 0.24 * (pose - 0.5)
+    head_x = 0.14 * (pose - 0.5)
     parts = [
         Part(path=curve((head_x, -0.3), (head_x, 0.4, 0.0, 1.0)), role="leaf", stroke=0.13),
         shape(ellipse(-0.36, 0.58, 0.36, 0.15, 28), "leaf"),

@@ -100,7 +100,7 @@ def teapot(pose: float) -> list[Part]:
 
 def robot(pose: float) -> list[Part]:
     """A robot: lamps for eyes, an antenna, dials on its chest; the pose raises an arm."""
-    angle = math.radians(80 - 150 * pose)
+    angle = math.radians(45 - 60 * pose)
     hand_x, hand_y = 0.56 + 0.44 * math.cos(angle), 0.06 + 0.44 * math.sin(angle)
     return [
         detail(polygon((0.0, -0.80), (0.0, -1.04), is_closed=False), "dark", 0.07),

@@ -89,7 +89,7 @@ def bicycle(pose: float) -> list[Part]:
             )
             parts.append(detail(spoke, "metal", 0.045))
         parts.append(shape(ellipse(x, 0.56, 0.43, 0.43), "dark", 0.11))
-    angle = math.pi * (0.1 + 0.8 * pose)
+    angle = math.pi * (0.3 + 0.4 * pose)
     pedal_x, pedal_y = 0.26 * math.cos(angle), 0.26 * math.sin(angle)
     bars = [
         ((-0.60, 0.56), (-0.06, 0.56)),
@@ -126,9 +126,9 @@ def bicycle(pose: float) -> list[Part]:
 
 def train(pose: float) -> list[Part]:
     """A steam engine: boiler, cab, chimney with smoke, a cowcatcher; the pose turns the rod."""
-    angle = math.tau * (0.5 * pose)
+    angle = math.tau * (0.15 + 0.2 * pose)
     rod_x, rod_y = 0.12 * math.cos(angle), 0.12 * math.sin(angle)
-    drift = 0.20 * pose
+    drift = 0.06 + 0.08 * pose
     parts = [
         shape(
             joined(

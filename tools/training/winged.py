@@ -37,7 +37,7 @@ def owl(pose: float) -> list[Part]:
     ]
     for side in (-1, 1):
         wing = turned(
-            ellipse(0.56 * side, 0.30, 0.22, 0.54), -side * (4 + 30 * pose), 0.5 * side, -0.1
+            ellipse(0.56 * side, 0.30, 0.22, 0.54), -side * (12 + 14 * pose), 0.5 * side, -0.1
         )
         parts.append(shape(wing, "second"))
     parts += [
@@ -139,7 +139,7 @@ def butterfly(pose: float) -> list[Part]:
 
 def dragon(pose: float) -> list[Part]:
     """A dragon that breathes fire: a bat's wing, horns, a spiked back, a barbed tail."""
-    top = -0.66 - 0.42 * pose
+    top = -0.76 - 0.22 * pose
     body = joined(
         ellipse(-0.10, 0.46, 0.46, 0.40),
         thick(curve((0.10, 0.40), (0.58, 0.20, 0.36, -0.50)), 0.34),
