@@ -85,15 +85,15 @@ def _folded(page: Page) -> Locator:
 
 def test_a_work_stopped_before_its_first_picture_is_in_nobodys_way(page: Page, gate: Gate) -> None:
     """The browser goes back to it and forward again; Back leads to the work before."""
-    prompt(page).fill("a boat")
+    prompt(page).fill("a raft")
     boats = generate(page)
-    prompt(page).fill("a held pony")
+    prompt(page).fill("a held donkey")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
     page.keyboard.press("Escape")
     gate.open()
     expect(cell(page, 0)).to_have_attribute("data-state", "stopped")
-    prompt(page).fill("a ship")
+    prompt(page).fill("a canoe")
     ships = generate(page)
     page.go_back()
     wait_for_turns(page)
