@@ -318,6 +318,7 @@ def test_an_unknown_list_is_told_under_the_bar_with_its_place(open_page: OpenPag
 
 def test_of_two_places_opened_quickly_the_last_ones_model_is_chosen(page: Page) -> None:
     """The lists of the first one's model come late."""
+    set_steps(page, 2)  # waits for the lists
     model = page.locator("#sg-model select")
     here, held = model.input_value(), Held(page, "do/offer")
     for name, scheduler in (("another", "Euler"), (here, "DPM++ 2M")):
