@@ -92,7 +92,8 @@ async function look(isMovingOnly = false) {
   box.setAttribute("aria-busy", "true");
   const told = await ask(isMovingOnly).catch(() => null);
   if (told?.wrong) tell(told.said, true);
-  else if (box.isConnected) told ? show(told) : (timer = setTimeout(() => look(isMovingOnly), LOOK_MS));
+  else if (told && box.isConnected) show(told);
+  else if (box.isConnected) timer = setTimeout(() => look(isMovingOnly), LOOK_MS); // the net may come back
   box.setAttribute("aria-busy", "false");
 }
 

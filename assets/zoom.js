@@ -1,7 +1,6 @@
 /* Dialogs over the page: their frame, panning and zooming, and comparing a picture with its parent or others. */
 import { SeedGrid, addListeners, icon, image, make, pictureUrl, text, thumbUrl, toggle, words } from "./base.js";
 
-
 /** A modal dialog; Esc and its button close it, and a click outside if nothing is typed or painted in it. */
 export function overlay(kind, ...children) {
   document.querySelector("dialog.sg-overlay")?.dispatchEvent(new Event("close"));

@@ -67,9 +67,11 @@ def check(
 ) -> None:
     """Check every file and every row, and repair. Exit 1 if something was wrong."""
     with Studio(library=library or context.obj) as studio:
-        # Opening a library repairs its database, if that is damaged.
-        notices = [] if look_only else [str(notice) for notice in studio.library.notices]
-        report = look_at(studio.library_folder) if look_only else studio.library.check(repair=True)
+        if look_only:  # Opening a library would repair a damaged database.
+            notices, report = [], look_at(studio.library_folder)
+        else:
+            notices = [str(notice) for notice in studio.library.notices]
+            report = studio.library.check(repair=True)
     findings, is_clean = to_jsonable_python(asdict(report)), report.is_clean and not notices
     if json:
         say_json({"clean": is_clean, "notices": notices, **findings})

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
-from steps import (
-    cell,
-    generate,
-    ids,
-    prompt,
-    seeds,
-    set_steps,
-    wait_for_new_round,
-)
+from steps import cell, generate, ids, prompt, seeds, set_steps, wait_for_new_round
 
 
 def slide(page: Page, share: str) -> None:

@@ -16,7 +16,7 @@ import axe_playwright_python
 import numpy as np
 import pytest
 from hub import Hub
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from safetensors.numpy import load_file, save
 from serving import serve
 from steps import SLOW_MS, SOON_MS, Held, OpenPage, cell, generate, prompt
@@ -268,3 +268,20 @@ def test_the_panel_opened_twice_is_one_and_says_why_it_is_refused(open_page: Ope
     page.route("**/seedgrid/models?*", lambda route: route.fulfill(json=answer))
     page.locator("#sg-models").click()
     expect(page.locator("#sg-models-panel")).to_contain_text("too many at once")
+
+
+def test_a_download_counts_on_after_a_gap_in_the_net(open_page: OpenPage) -> None:
+    """What had no answer in the gap is asked again."""
+    page, answers = open_page(loses_server=True), iter((1, None))
+    row = {"id": FOXES, "state": "fetching", "total": 9, "left_s": None, "error": None}
+
+    def answer(route: Route) -> None:
+        num_bytes = next(answers, 5)
+        if num_bytes is None:
+            return route.abort()
+        told = route.fetch().json() | {"downloads": [row | {"num_bytes": num_bytes}]}
+        return route.fulfill(json=told)
+
+    page.route("**/seedgrid/models?*", answer)
+    show(page)
+    expect(page.locator(f"progress[aria-label='{FOXES}']")).to_have_attribute("value", "5")

@@ -6,15 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
-from steps import (
-    SOON_MS,
-    Held,
-    OpenPage,
-    cell,
-    generate,
-    prompt,
-    wait_until_done,
-)
+from steps import SOON_MS, Held, OpenPage, cell, generate, prompt, wait_until_done
 
 
 def test_generate_pressed_while_the_page_opens_is_what_is_shown(
