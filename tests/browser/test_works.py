@@ -90,7 +90,8 @@ def test_a_work_stopped_before_its_first_picture_is_in_nobodys_way(page: Page, g
     prompt(page).fill("a held donkey")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-    page.keyboard.press("Escape")
+    with page.expect_response("**/do/stop"):
+        page.keyboard.press("Escape")
     gate.open()
     expect(cell(page, 0)).to_have_attribute("data-state", "stopped")
     prompt(page).fill("a canoe")
