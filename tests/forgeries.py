@@ -207,7 +207,7 @@ TABLE: dict[str, dict[str, tuple[str, Forge]]] = {
         "one pixel by 1, as of an older torch": (
             "explained by torch",
             lambda it: it.with_pixels(edited(it), **it.passport(**OLD_TORCH)),
-        ),
+        )
     },
     "drifted": {
         "a bright square, as of an older torch": ("more than torch", with_a_bright_square),

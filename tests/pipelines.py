@@ -242,10 +242,7 @@ def stable_unclip() -> Any:
     )
 
     prior = diffusers.PriorTransformer(
-        num_attention_heads=2,
-        attention_head_dim=16,
-        embedding_dim=32,
-        num_layers=1,
+        num_attention_heads=2, attention_head_dim=16, embedding_dim=32, num_layers=1
     )
     unet = text_unet(
         31,

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from seedgrid.storage.cache import (
-    cache_folder,
-    recall,
-    recall_value,
-    recall_values,
-    remember_one,
-)
+from seedgrid.storage.cache import cache_folder, recall, recall_value, recall_values, remember_one
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 

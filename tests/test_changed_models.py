@@ -138,9 +138,7 @@ def test_a_lora_that_changed_is_to_blame(studio: Studio, lora: Path) -> None:
     assert "LoRA" in str(verdict.reasons[0])
 
 
-def test_what_a_model_can_do_is_read_again_only_when_a_file_of_it_has_changed(
-    model: Path,
-) -> None:
+def test_what_a_model_can_do_is_read_again_only_when_a_file_of_it_has_changed(model: Path) -> None:
     card = registry.find(str(model)).card
 
     assert registry.find(str(model)).card is card

@@ -11,10 +11,7 @@ from refusing import refused
 
 from seedgrid.core.errors import DeviceError
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.loading import (
-    move_to_device,
-    pick_device,
-)
+from seedgrid.diffusion.loading import move_to_device, pick_device
 from seedgrid.models.cards import choose_dtype
 
 CPU = torch.device("cpu")

@@ -130,6 +130,12 @@ def test_a_disk_without_room_is_told_before(hub: Hub, hub_home: Path) -> None:  
     assert hub.starts() == []
 
 
+def test_a_folder_that_refuses_is_not_the_hub(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
+    """It was said that the hub does not answer."""
+    (hub_home / "hub").write_bytes(b"")
+    assert str(hub_home / "hub") in refusal()
+
+
 def test_a_gated_model_says_where_to_agree(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
     """The login is the hub's own."""
     hub.repositories["someone/foxes"].gated = True

@@ -25,11 +25,7 @@ from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.verify.claim import read_claim
 from seedgrid.verify.verifying import verify
 
-ON_A_PROCESSOR = [
-    "memory_decoding",
-    "memory_attention",
-    "memory_tiles",
-]
+ON_A_PROCESSOR = ["memory_decoding", "memory_attention", "memory_tiles"]
 
 
 def full(device: str = "cpu") -> Fault:

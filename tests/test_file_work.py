@@ -201,3 +201,5 @@ def test_strangers_and_other_pages_change_no_model(
         assert client.post(f"/seedgrid/models/{action}", headers=headers, **ask).is_error
     answer = client.put("/seedgrid/models/file/fox.safetensors", content=b"x")
     assert answer.json()["wrong"]
+    monkeypatch.delenv("SEEDGRID_PUBLIC")
+    assert client.put("/seedgrid/models/file/fox.safetensors").json()["wrong"]

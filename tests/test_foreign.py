@@ -7,16 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from foreign_files import (
-    FOOOCUS,
-    INVOKE,
-    NOVELAI,
-    SWARM,
-    SWARM_PARAMS,
-    asked,
-    codes,
-    imported,
-)
+from foreign_files import FOOOCUS, INVOKE, NOVELAI, SWARM, SWARM_PARAMS, asked, codes, imported
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refused
@@ -157,10 +148,7 @@ FOOOCUS_WORDS = (
             "fox\nSteps: 20, Seed: 7, Sampler: DPM++ 2M, CFG scale: 6, Size: 512x512, "
             f"{SD_NEXT}, Variation seed: 99, Variation strength: 0.25, Sampler sigma: karras",
             "SD.Next",
-            {
-                "noise_mix": (NoiseShare(seed=99, weight=0.25),),
-                "scheduler": "DPM++ 2M Karras",
-            },
+            {"noise_mix": (NoiseShare(seed=99, weight=0.25),), "scheduler": "DPM++ 2M Karras"},
             "",
         ),
         (f"fox\n{SETTINGS}, Version: ComfyUI", "ComfyUI", {}, ""),
@@ -223,8 +211,7 @@ def test_marks_of_weight_in_automatic1111(words: str, are_weighted: bool, is_sai
 
 @given(
     st.lists(
-        st.builds(NoiseShare, seed=st.integers(0, 2**32 - 1), weight=st.floats(1e-9, 1)),
-        max_size=5,
+        st.builds(NoiseShare, seed=st.integers(0, 2**32 - 1), weight=st.floats(1e-9, 1)), max_size=5
     )
 )
 def test_our_own_parameters_come_back(mix: list[NoiseShare]) -> None:

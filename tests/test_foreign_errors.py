@@ -45,10 +45,7 @@ def test_what_diffusers_refuses_is_a_sentence_and_logged_whole(
 
 
 def test_a_contradictory_model_is_a_sentence_and_logged_whole(
-    painter: DiffusersBackend,
-    sd: Path,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    painter: DiffusersBackend, sd: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What diffusers raises while it is loaded: the model is damaged, and the log has it all."""
     copy = Path(shutil.copytree(sd, tmp_path / "misfit"))

@@ -174,7 +174,10 @@ def test_other_sites_read_nothing_and_change_nothing(tmp_path: Path) -> None:
     """No answer says that another origin may read it."""
     answer = client(tmp_path).get("/", headers={"Origin": "https://evil.example"})
     assert not [name for name in answer.headers if name.startswith("access-control")]
-    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+    for headers in (
+        *({"Origin": each} for each in ("https://evil.example", "http://[")),
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
         refused = client(tmp_path).post("/gradio_api/queue/join", json={}, headers=headers)
         assert refused.status_code == 403
 

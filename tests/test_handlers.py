@@ -59,10 +59,10 @@ def grid(handlers: PaintingActions, asked: FormPayload = ASKED) -> tuple[PageSta
     return shown.state, follow(handlers, shown)[-1]
 
 
-def mask_of(grey: int) -> str:
+def mask_of(grey: int, side_px: int = 64) -> str:
     """Return a mask of one tone as the page sends it."""
     file = io.BytesIO()
-    Image.new("RGB", (64, 64), (grey,) * 3).save(file, "PNG")
+    Image.new("L", (side_px, side_px), grey).save(file, "PNG")
     return b64encode(file.getvalue()).decode()
 
 
@@ -78,6 +78,7 @@ def refine(
     [
         ("no base64", "error_start_unreadable"),
         (mask_of(0), "error_mask_empty"),
+        (mask_of(255, 2049), "error_picture_large"),
     ],
 )
 def test_a_mask_that_means_nothing_is_said(handlers: PaintingActions, only: str, code: str) -> None:

@@ -314,10 +314,7 @@ def test_a_bundle_says_what_a_clean_one_says(
     model = ModelRef(id=model_id, weights_sha256="ab" * 32)
     clean = entry_of(model=model, path=folder / "clean.png")
     hostile = entry_of(
-        model=model,
-        prompt=prompt,
-        passport=hostile_passport(text),
-        path=folder / "hostile.png",
+        model=model, prompt=prompt, passport=hostile_passport(text), path=folder / "hostile.png"
     )
 
     with zipfile.ZipFile(write_bundle(clean, folder)) as file:

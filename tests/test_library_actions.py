@@ -60,7 +60,7 @@ def test_each_filter_narrows(
 @pytest.mark.parametrize(
     "rubbish",
     [
-        *(None, 7, {"text": 3}, {"since": "soon"}, {"seed": -1}, {"other": 1}),
+        *(None, 7, {"after": 2**63}, {"text": 3}, {"since": "soon"}, {"seed": -1}, {"other": 1}),
         {"trashed": True, "favourite": True, "pictures": ["../../etc"]},
         {"trashed": True, "favourite": True, "pictures": ["f" * 32] * (MAX_PICTURES + 1)},
         {"trashed": "yes", "favourite": "yes"},
@@ -125,10 +125,7 @@ def test_words_that_change_are_explained(actions: LibraryActions, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("content", "name", "code"),
-    [
-        (b"not a picture", "x.png", "picture_not_png"),
-        (b"not a bundle", "x.zip", "bundle_damaged"),
-    ],
+    [(b"not a picture", "x.png", "picture_not_png"), (b"not a bundle", "x.zip", "bundle_damaged")],
 )
 def test_a_dropped_file_that_is_neither_is_explained(
     actions: LibraryActions, tmp_path: Path, content: bytes, name: str, code: str
@@ -137,6 +134,14 @@ def test_a_dropped_file_that_is_neither_is_explained(
     shown = actions.on_drop([upload(tmp_path, content, name)], ME)
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", "drop")
     assert (shown.state, shown.fields) == (None, None)
+
+
+def test_a_picture_with_unreadable_settings_is_one_to_begin_from(
+    actions: LibraryActions, tmp_path: Path
+) -> None:
+    """As one without any is."""
+    file = file_with(workflow="{}")
+    assert actions.on_drop([upload(tmp_path, file)], ME).fields["start"]
 
 
 def test_a_bundle_of_pictures_without_recipes_is_explained(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.core.picture import new_id
 from seedgrid.library import Library
 from seedgrid.library.database import VERSION, Database
+from seedgrid.library.picture_files import PictureFiles
+from seedgrid.library.rebuild import rebuild
 
 
 def change_database(library: Library, statement: str, *values: object) -> None:
@@ -40,6 +44,26 @@ def test_everything_but_late_marks_comes_back_without_the_database(library: Libr
     expected = [replace(entry, origin="not checked") for entry in entries]
     assert again.work(work) == (replace(expected[0], favourite=True), expected[1])
     assert again.check().is_clean
+
+
+def test_a_backup_from_a_wrong_clock_is_made_again(library: Library) -> None:
+    """It is from the future, and kept newer ones away until then."""
+    entry, backup = library.add(make_picture()), library.folder / "library.backup.db"
+    library.set_favourite(entry.id, True)
+    os.utime(backup, (4e9, 4e9))
+    library.set_note(entry.id, "later")
+    assert backup.stat().st_mtime < 4e9
+
+
+def test_a_rebuild_that_is_stopped_loses_nothing(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database stays in its place while all pictures are read."""
+    library.add(make_picture())
+    monkeypatch.setattr(PictureFiles, "new_entry", lambda *_: sys.exit())
+    with pytest.raises(SystemExit):
+        rebuild(PictureFiles(library.folder), Database(library.folder / "library.db", timeout_s=1))
+    assert (library.folder / "library.db").is_file()
 
 
 @pytest.mark.parametrize("content", [b"", b"this is text", b"\0" * 4096, None])

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from seedgrid.web import launch
 from seedgrid.web.server.calls import MAX_BODY_BYTES, BoundedBody, delete_old_files
 
 UPLOADS = ("/gradio_api/upload", "/seedgrid/drop")
@@ -44,9 +45,9 @@ def test_only_uploads_have_large_bodies(tmp_path: Path, path: str) -> None:
 def test_an_upload_is_bounded(tmp_path: Path, path: str) -> None:
     """One by its own size, all by what lies on the disk."""
     guarded = client(tmp_path, upload=1e6, together=2e6)
+    (tmp_path / "lying.png").write_bytes(bytes(800_000))
     assert guarded.post(path, content=b"1" * 900_000).status_code == 200
     assert guarded.post(path, content=b"1" * 1_100_000).status_code == 413
-    (tmp_path / "lying.png").write_bytes(bytes(1_500_000))
     assert guarded.post(path, content=b"1" * 900_000).status_code == 507
 
 
@@ -67,3 +68,12 @@ def test_what_lies_for_an_hour_goes(tmp_path: Path) -> None:
     assert delete_old_files(tmp_path, 3600.0) == 10_000
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [new]
     assert not old.parent.exists()
+
+
+def test_what_other_programs_put_aside_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody's `GRADIO_TEMP_DIR` may be any folder of theirs."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    assert launch._uploads_folder().parent == tmp_path
+    assert Path(os.environ["GRADIO_TEMP_DIR"]).parent == tmp_path

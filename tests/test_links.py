@@ -18,9 +18,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), 
 
 
 SHARES = st.builds(
-    NoiseShare,
-    seed=st.integers(0, 2**32 - 1),
-    weight=st.floats(0, 1, exclude_min=True),
+    NoiseShare, seed=st.integers(0, 2**32 - 1), weight=st.floats(0, 1, exclude_min=True)
 )
 
 

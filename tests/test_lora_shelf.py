@@ -64,7 +64,7 @@ def test_somebodys_own_folder_is_listed_and_never_deleted(
 ) -> None:
     """Beside models or in `loras` there; a file given by its path is known from then on."""
     (tmp_path / "mine" / "loras").mkdir(parents=True)
-    for name in ("mine/loras/a", "mine/b", "c"):
+    for name in ("mine/loras/a", "mine/b", "c", "epoch=4"):
         (tmp_path / f"{name}.safetensors").write_bytes(lora_bytes())
     monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path / "mine"))
     manager.add_lora(str(tmp_path / "c.safetensors"))
@@ -75,6 +75,8 @@ def test_somebodys_own_folder_is_listed_and_never_deleted(
     ]
     assert [each.item.id for each in manager.items()] == ["bundled"]
     assert code_of(manager.delete, "b") == "model_kept"
+    (named,) = manager.find_loras([str(tmp_path / "epoch=4.safetensors")])
+    assert (named.id, named.scale) == ("epoch=4", 1.0)
 
 
 def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(

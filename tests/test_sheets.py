@@ -15,12 +15,7 @@ from PIL import Image
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry, Lineage, new_id
 from seedgrid.export.drawing import Block, Cell, draw, font_for, wrap
-from seedgrid.export.sheets import (
-    blocks_of,
-    make_grid,
-    write_grid,
-    write_sheet,
-)
+from seedgrid.export.sheets import blocks_of, make_grid, write_grid, write_sheet
 from seedgrid.library import Library
 
 COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))

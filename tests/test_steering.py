@@ -100,10 +100,7 @@ SWEPT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "solver", "guidance"),
-    rest_swept([*CASES, *SWEPT], CASES),
-)
+@pytest.mark.parametrize(("name", "solver", "guidance"), rest_swept([*CASES, *SWEPT], CASES))
 def test_hold_equals_diffusers_own_callback(
     backend: DiffusersBackend, folder: Path, name: str, solver: str | None, guidance: float
 ) -> None:

@@ -10,11 +10,7 @@ from command import run_python
 from refusing import refused
 from reports import report_for
 
-from seedgrid.core.errors import (
-    InputError,
-    LibraryError,
-    Notice,
-)
+from seedgrid.core.errors import InputError, LibraryError, Notice
 from seedgrid.core.request import Request
 from seedgrid.diffusion.probe_results import record_width
 from seedgrid.formats import png

@@ -7,13 +7,7 @@ from pictures import make_lineage, make_picture
 from refusing import refused
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.picture import (
-    MAX_TAG_CHARACTERS,
-    MAX_TAGS,
-    Entry,
-    changed_tags,
-    check_tag,
-)
+from seedgrid.core.picture import MAX_TAG_CHARACTERS, MAX_TAGS, Entry, changed_tags, check_tag
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
 

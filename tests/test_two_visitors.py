@@ -101,7 +101,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         refined = kept(page.do(ANNA, "refine", **around))
         page.do_to_its_end(ANNA, refined)
         page.published = library.round(refined["round"])[0]
-        dropped = {"files": ("hers.png", page.published.path.read_bytes())}
+        dropped = {"files": ("她" * 99 + ".png", page.published.path.read_bytes())}
         answer = page.as_(BERT).post("/seedgrid/drop", data={"state": "{}"}, files=dropped)
         assert answer.json()["status"]["key"] == "status_taken_in"
         snapshots = Snapshots(studio, libraries)
@@ -119,12 +119,7 @@ def test_a_run_is_shown_to_its_owner_only(page: Page) -> None:
 
 def test_every_address_at_which_a_picture_can_be_named_is_tried_here(page: Page) -> None:
     """A new route has no place in this file: think of the other visitor first."""
-    tried = {
-        *OF_NOBODY,
-        *FILES,
-        LIVE,
-        *(f"/seedgrid/do/{each}" for each in ACTIONS),
-    }
+    tried = {*OF_NOBODY, *FILES, LIVE, *(f"/seedgrid/do/{each}" for each in ACTIONS)}
     assert tried == ROUTES.keys() == set(paths_of(cast("Starlette", page.client.app).routes))
 
 
@@ -245,7 +240,7 @@ def test_nobody_paints_from_a_photograph_by_its_digest(page: Page, action: str) 
 def test_a_photograph_is_no_start_by_its_digest(page: Page) -> None:
     """Neither typed as a start nor in a line of a refinement, nor as a thumbnail."""
     fields = FIELDS | {"start": page.photo}
-    assert page.do(BERT, "generate", fields=fields)["status"]["key"] == "error_start_missing"
+    assert page.do(BERT, "generate", fields=fields)["status"]["key"] == "error_start_unknown"
     asked = f"/seedgrid/thumbs/{page.photo}.jpg"
     assert page.as_(ANNA).get(asked).status_code == 200
     assert page.as_(BERT).get(asked).status_code == 404

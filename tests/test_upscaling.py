@@ -30,6 +30,7 @@ from seedgrid.diffusion import upscaling
 from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
+from seedgrid.formats import png
 from seedgrid.models.shelf import UPSCALERS, known_upscalers
 from seedgrid.models.shelf import needs_spandrel as needs_spandrel_for
 from seedgrid.studio import Studio
@@ -83,6 +84,9 @@ def test_refining_a_large_picture_refines_what_was_enlarged(
         assert [notice.code for notice in run.notices] == ["upscaler_parent"]
     with Studio("bundled", tmp_path / "elsewhere") as elsewhere:
         assert code_of(elsewhere.refine, large.path) == "upscaler_words"
+        own = large.lineage.model_copy(update={"parent_id": large.id})  # It went round for ever.
+        forged = elsewhere.library.add_png(png.rewrite(large.path.read_bytes(), lineage=own))
+        assert code_of(elsewhere.refine, forged) == "upscaler_words"
 
 
 def test_what_cannot_be_enlarged_is_refused(

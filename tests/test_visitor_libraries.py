@@ -170,6 +170,18 @@ def test_who_never_rests_leaves_room_for_others(tmp_path: Path, clock: Clock, nu
         libraries.of(visitor(99), "10.0.0.1").check_room([])
 
 
+def test_many_ids_of_one_address_keep_nobody_out(tmp_path: Path, clock: Clock) -> None:
+    """One with a thousand cookies once took every visitor's place."""
+    libraries = VisitorLibraries(tmp_path, max_visitors=6, clock=clock)
+    for number in range(6):
+        libraries.of(visitor(number), "10.0.0.1").add(make_picture())
+    with refused(LibraryError, "visitors_full"):
+        libraries.of(visitor(6), "10.0.0.1").add(make_picture())
+    for number in (7, 8):
+        libraries.of(visitor(number), f"10.0.0.{number}").add(make_picture())
+    assert not (tmp_path / visitor(0)).exists()
+
+
 def test_who_has_too_much_has_nobodys_pictures_deleted(tmp_path: Path, clock: Clock) -> None:
     """What others left alone goes for those who have little, not for who fills the room."""
     libraries = VisitorLibraries(tmp_path, max_bytes=100_000, clock=clock)

@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, marks_of, picture_row, say, say_json, say_table
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS
 from seedgrid.core.picture import check_tag
 from seedgrid.library.rebuild import look_at
@@ -106,9 +107,13 @@ def import_(
                 num_failed += 1
                 complain(f"{taken.name}: {taken.error}")
                 continue
-            num_taken += 1
             if taken.work:
-                _repaint_poster(studio, taken, is_json=json)
+                try:
+                    _repaint_poster(studio, taken, is_json=json)
+                except SeedGridError as error:
+                    num_failed += 1
+                    complain(f"{taken.name}: {error}")
+                    continue
             elif json:
                 say_json(_taken_row(taken))
             elif taken.start is not None:
@@ -118,6 +123,7 @@ def import_(
                 say_table(title, _request_words(taken.imported.request))
             else:
                 say(f"{taken.name}: {'taken in' if taken.is_new else 'known already'}")
+            num_taken += 1
     if num_failed:
         raise typer.Exit(1 if num_taken else 2)
 

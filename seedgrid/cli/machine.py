@@ -97,7 +97,7 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
         steps = min(_SELF_TEST_STEPS, studio.card().max_steps)
         start_s = time.monotonic()
         pictures = [
-            studio.grid("a picture", seeds=[0], num_inference_steps=steps, fresh=True)[0]
+            studio.grid("a cat", seeds=[0], num_inference_steps=steps, fresh=True)[0]
             for _ in range(2)
         ]
         elapsed_s = time.monotonic() - start_s

@@ -105,6 +105,8 @@ def final(
     json: options.Json = False,
 ) -> None:
     """Make a picture large, on its own seed and words."""
+    if strength and upscaler:
+        raise typer.BadParameter("A network paints nothing anew: give --strength or --upscaler.")
     folder = _make_out(out)
     with Studio(None, library, device) as studio:
         run = studio.start_final(

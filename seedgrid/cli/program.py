@@ -110,8 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, by default those of the process."""
     tune_process()
     set_up_logging()
-    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.isatty():
-        sys.stdout.reconfigure(encoding="utf-8")  # Windows writes other bytes to files and pipes.
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Windows writes other bytes to files and pipes; some terminals lack letters.
+        is_shown = sys.stdout.isatty()
+        sys.stdout.reconfigure(encoding=None if is_shown else "utf-8", errors="backslashreplace")
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -126,11 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         complain("Stopped.")
         return interrupts.exit_code
-    except BrokenPipeError:
-        # The reader of our output has ended; without this line Python would report that at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except SystemExit as end:  # Typer's, when the reader of our output has ended
+        return int(end.code or 0)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            complain(f"{error.filename}: {error.strerror}: check this path.")
+            return 2
         if not is_memory_error(error):
             raise
         complain(str(as_ours(error)))

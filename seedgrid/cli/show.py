@@ -23,7 +23,6 @@ from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Recipe
-from seedgrid.export.sheets import is_sheet
 from seedgrid.formats import png
 from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
@@ -108,7 +107,7 @@ def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any J
 
 _PROBE_FIELDS: Final = (
     *("model", "size", "scheduler", "dtype", "width", "determinism", "steps", "guidance"),
-    *("negative", "device"),
+    *("negative", "device", "weights", "start", "strength"),
 )
 
 
@@ -155,10 +154,13 @@ def _print_verdict(verdict: Verdict, *, as_json: bool) -> None:
 
 
 @options.with_fields(*_PROBE_FIELDS)
-def probe(json: options.Json = False, **settings: options.Value) -> None:
+def probe(
+    lora: options.Loras = None, json: options.Json = False, **settings: options.Value
+) -> None:
     """Test the lock here, for a model and its settings. Exit 1 if a neighbour changes a picture."""
     request = options.make_request("0", settings, prompt="a picture")
     with Studio(settings["model"]) as studio:
+        request = options.with_files(studio, request, settings, lora)
         report = studio.verifier.probe_request(request, options.make_placement(settings))
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})
@@ -186,7 +188,7 @@ def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path
     path = Path(name).expanduser()
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".png")
-        found = [file for file in files if not is_sheet(file)]
+        found = [file for file in files if not png.is_sheet(file)]
         if not found:
             raise PictureError("picture_missing", value=f"{name}/*.png")
         yield from ((file, None) for file in found)
@@ -232,15 +234,19 @@ def export(
     from seedgrid.export.script import script as write_script
     from seedgrid.export.sheets import write_sheet
 
+    if with_model and bundle is None:
+        raise typer.BadParameter("--with-model is for --bundle: name the bundle's file, too.")
     with Studio(library=library) as studio:
         entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)
+        if film is not None and len(entries) > 1:
+            raise typer.BadParameter(f"--film takes one picture, not {len(entries)}: name one.")
         if script is not None:
             write_atomically(script, write_script(entries).encode())
         if bundle is not None:
             write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
         if sheet is not None:
             write_sheet(entries, sheet)
-        if film is not None and not studio.film(pictures[0], film).is_same:
+        if film is not None and not studio.film(entries[0], film).is_same:
             complain(f"{film}: the picture came out differently on this machine; see verify.")
     if script is bundle is sheet is film is None:
         say_program(write_script(entries))
@@ -263,7 +269,7 @@ def _entries(
 ) -> list[Entry]:
     """Find the pictures, or their whole rounds or works, each once, in order; no contact sheets."""
     found: dict[str, Entry] = {}
-    for name in [name for name in pictures if not is_sheet(Path(name))] or pictures:
+    for name in [name for name in pictures if not png.is_sheet(Path(name))] or pictures:
         entry = studio.find(name)
         group: tuple[Entry, ...] = (entry,)
         if whole_work:

@@ -141,7 +141,7 @@ def _combinations(choices: Sequence[Sequence[str]], field: str) -> tuple[str, ..
     """Return every combination of one text of each choice, without repeats."""
     count = math.prod(len(each) for each in choices)
     if count > _MAX_CHOSEN:
-        raise InputError("pictures_count", field=field, value=count, limit=_MAX_CHOSEN)
+        raise InputError("pictures_count", field=field, value=min(count, 10**9), limit=_MAX_CHOSEN)
     return tuple(dict.fromkeys("".join(chosen) for chosen in product(*choices)))
 
 

@@ -81,7 +81,7 @@ def is_revision(text: str) -> bool:
 def is_folder_name(text: str) -> bool:
     """Tell whether a text is a plain name of a folder or file, and no path."""
     return (
-        0 < len(text) <= _MAX_SEGMENT
+        0 < len(text.encode(errors="replace")) <= _MAX_SEGMENT
         and text.isprintable()
         and text[0] not in ".-~"
         and not _FORBIDDEN & set(text)

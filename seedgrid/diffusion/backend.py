@@ -1,7 +1,7 @@
 """The Backend protocol, which the engine calls to paint. This module does not import torch."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol, cast, get_args, runtime_checkable
 
 from seedgrid.core.card import ModelCard
@@ -160,4 +160,15 @@ def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
         threads=passport.threads if 0 < passport.threads <= MAX_THREADS else None,
         previews=False,
         switches=tuple(sorted((passport.precision | passport.determinism).items())),
+    )
+
+
+def like_passport(placement: Placement, passport: Passport) -> Placement:
+    """Return a placement that decodes and attends as a passport says, on its own device."""
+    then = placement_of(passport)
+    return replace(
+        placement,
+        attention=then.attention,
+        vae_slicing=then.vae_slicing,
+        vae_tiling=then.vae_tiling,
     )

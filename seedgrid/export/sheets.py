@@ -26,7 +26,6 @@ from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.storage.files import open_atomically
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES
 
-_SOFTWARE: Final = "SeedGrid sheet"
 _COMPRESS_LEVEL: Final = 1
 _WORDS_AND_SPACES: Final = re.compile(r"\s+|\S+")
 _POSTER_COLUMNS: Final = 4
@@ -85,20 +84,11 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
     return grid
 
 
-def is_sheet(path: Path) -> bool:
-    """Tell whether a PNG file is a sheet, which has no recipe of its own."""
-    try:
-        texts = png.read_texts(path)
-    except PictureError:
-        return False
-    return texts.get("Software") == _SOFTWARE and png.CHUNK_KEY not in texts
-
-
 def _save(file: BinaryIO, image: Image.Image, *, has_start: bool, work: str = "") -> None:
     texts = PngInfo()
     if work:
         texts.add_itxt(WORK_KEY, work, zip=True)
-    texts.add_text("Software", _SOFTWARE)
+    texts.add_text("Software", png.SHEET_SOFTWARE)
     texts.add_itxt(MARK_KEY, mark_text(has_start=has_start))
     image.save(file, "PNG", compress_level=_COMPRESS_LEVEL, pnginfo=texts)
 

@@ -19,6 +19,7 @@ from seedgrid.formats.png_chunks import Chunk
 from seedgrid.storage.unpacking import MAX_METADATA_BYTES, as_rgb, unpacked
 
 CHUNK_KEY: Final = "seedgrid"
+SHEET_SOFTWARE: Final = "SeedGrid sheet"  # What a sheet's file names as its maker
 Source = Path | bytes
 _SIGNATURE: Final = b"caBX"  # the kind of a C2PA signature's chunk
 # zlib level 1 writes a picture three times as fast as level 6 for a tenth more bytes.
@@ -103,6 +104,15 @@ def read_texts(source: Source) -> dict[str, str | None]:
     chunks = png_chunks.split(read_bytes(source))
     png_chunks.header(chunks)
     return png_chunks.texts(chunks)
+
+
+def is_sheet(path: Path) -> bool:
+    """Tell whether a PNG file is a sheet, which has no recipe of its own."""
+    try:
+        texts = read_texts(path)
+    except PictureError:
+        return False
+    return texts.get("Software") == SHEET_SOFTWARE and CHUNK_KEY not in texts
 
 
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:

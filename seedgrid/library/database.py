@@ -136,7 +136,8 @@ class Database:
     def back_up(self) -> None:
         """Copy the database to `backup`, at most once a day; a failure is only logged."""
         with contextlib.suppress(OSError):
-            if time.time() - self.backup.stat().st_mtime < _BACKUP_EVERY_S:
+            # The clock may have been set back since.
+            if abs(time.time() - self.backup.stat().st_mtime) < _BACKUP_EVERY_S:
                 return
         try:
             if self._exists():

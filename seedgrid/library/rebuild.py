@@ -85,9 +85,11 @@ def _is_usable(database: Database) -> bool:
 def rebuild(files: PictureFiles, database: Database) -> int:
     """Move the database aside and rebuild it from the files; return its number of pictures."""
     marks = _marks_of(database.backup) | _marks_of(database.path)
+    names = set(files.names())
+    entries = {entry.id: entry for entry in _entries_of(files, names)}
     for suffix in ("", "-journal", "-wal", "-shm"):
         files.set_aside(database.path.with_name(database.path.name + suffix))
-    entries = {entry.id: entry for entry in _entries_of(files, files.names())}
+    entries |= {entry.id: entry for entry in _entries_of(files, set(files.names()) - names)}
     with database.made_anew() as connection:
         for entry in sorted(entries.values(), key=attrgetter("lineage.created_at", "lineage.cell")):
             insert(connection, replace(entry, **marks.get(entry.id, {})))

@@ -6,6 +6,7 @@ A ZIP file is read member by member within limits, never extracted; a bad file i
 from __future__ import annotations
 
 import hashlib
+import io
 import lzma
 import os
 import re
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from seedgrid.library import Library
 
 MAX_MEMBERS: Final = 10_000
+_MAX_LIST_BYTES: Final = 8 * 1024**2
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _MAX_RATIO: Final = 4  # contents to ZIP file, beyond 64 MB: pictures are compressed already
 _UNREADABLE: Final = (
@@ -70,8 +72,14 @@ def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
             if source.suffix.lower() == ".zip" and not source.is_dir():
                 yield from _take_bundle(library, source)
                 continue
-            for file in _pictures_in(source) if source.is_dir() else (source,):
-                yield _take_one(library, _printable(file), file)
+            if not source.is_dir():
+                yield _take_one(library, _printable(source), source)
+                continue
+            for file in _pictures_in(source):
+                taken = _take_one(library, _printable(file), file)
+                is_without = taken.error and taken.error.code == "picture_without_recipe"
+                if not (is_without and png.is_sheet(file)):
+                    yield taken
         except InputError as error:
             yield Taken(name=_printable(path), error=error)
 
@@ -148,9 +156,21 @@ def _with_loras(imported: Imported) -> Imported:
     return replace(imported, request=request, reasons=tuple(reasons))
 
 
+class _BundleFile(io.FileIO):
+    """A ZIP file whose list of members, which `zipfile` reads at once, is of limited size."""
+
+    is_listed = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if not self.is_listed and (size or 0) > _MAX_LIST_BYTES:
+            raise InputError("bundle_large", field="picture", value=Path(str(self.name)).name)
+        return super().read(size) or b""
+
+
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
-        with zipfile.ZipFile(path) as bundle:
+        with _BundleFile(path) as file, zipfile.ZipFile(file) as bundle:
+            file.is_listed = True
             # `is_dir` fails for an empty name.
             members = [each for each in bundle.infolist() if each.filename and not each.is_dir()]
             if len(members) > MAX_MEMBERS:

@@ -214,6 +214,9 @@ def _as_model_error(hub_id: str, error: Exception) -> ModelError:
         return ModelError("download_unknown", value=hub_id, host=host())
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ModelError("download_full", value=hub_id)
+    if isinstance(error, OSError) and error.filename is not None:  # Of the disk, not the network
+        reason = f"{error.filename}: {error.strerror}"
+        return ModelError("download_failed", value=hub_id, reason=reason)
     is_offline = isinstance(error, errors.OfflineModeIsEnabled | OSError)
     if is_offline or _CONNECTION.search(type(error).__name__):
         return ModelError("download_offline", value=hub_id, host=host())

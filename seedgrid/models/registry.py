@@ -86,7 +86,10 @@ def find(name: str | None) -> Model:
     path = Path(name)
     if name == BUNDLED:
         return _cached_model(BUNDLED, "local", bundled_folder())
-    if len(name) > 1000 or not name.isprintable():
+    is_long = len(name) > 1000 or any(
+        len(part.encode(errors="replace")) > 255 for part in path.parts
+    )
+    if is_long or not name.isprintable():
         raise ModelError("model_name", value=name[:80])
     if path.suffix == model_files.GGUF:
         raise ModelError("model_gguf", value=path.name)

@@ -8,6 +8,7 @@ result.
 
 import io
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -30,18 +31,21 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FORMATS: Final = ("PNG", "JPEG", "WEBP")
 
 places: tuple[Path, ...] = ()  # The folders that this process searches
+_changing: Final = threading.Lock()
 
 
 def add_folder(*folders: Path) -> None:
     """Add folders to search; they need not exist yet."""
     global places
-    places = tuple(dict.fromkeys((*places, *folders)))
+    with _changing:
+        places = tuple(dict.fromkeys((*places, *folders)))
 
 
 def forget(folder: Path) -> None:
     """Remove a folder from the search, before it is deleted."""
     global places
-    places = tuple(place for place in places if place != folder)
+    with _changing:
+        places = tuple(place for place in places if place != folder)
 
 
 def place_of(sha256: str) -> Path | None:

@@ -70,7 +70,7 @@ class ModelManager:
         """
         loras = []
         for text in named:
-            name, equals, scale = text.rpartition("=")
+            name, equals, scale = ("", "", "") if text.endswith(SUFFIX) else text.rpartition("=")
             file = name if equals else text
             lora = LORAS.add(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
             number = read_scale(scale) if equals else 1.0

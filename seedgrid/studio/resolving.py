@@ -160,7 +160,7 @@ def with_start(request: Request, library: Callable[[], Library]) -> Request:
     if not request.start:
         return request
     start = parse_start(request.start)
-    if starts.place_of(start) is None:
+    if not _is_stored(start, library()):
         try:
             entry = library().find(start)
         except InputError as error:

@@ -26,7 +26,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Advice, Request, advise, ask_again
 from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import noise_variations, refine, words_of
-from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, placement_of
+from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, like_passport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import WorkPicture
@@ -329,6 +329,7 @@ class Studio:
         """
         library = options.get("library")
         lines = self.with_lists(suffixes, field="vary")
+        check_count((1 + len(also)) * len(lines), field="vary")
         rows: list[tuple[Entry, Sequence[Recipe]]] = []
         notices: list[Notice] = []
         for each in (picture, *also):
@@ -408,13 +409,8 @@ class Studio:
     def start_again(self, entries: Sequence[Entry], **options: Unpack[RunOptions]) -> Run:
         """Compute a round again as it was; `Run.differing` has the cells whose pixels differ."""
         expected = [entry.pixels_sha256 for entry in entries]
-        then, placement = placement_of(entries[0].passport), options.get("placement")
-        options["placement"] = replace(
-            placement or self.placement,
-            attention=then.attention,
-            vae_slicing=then.vae_slicing,
-            vae_tiling=then.vae_tiling,
-        )
+        placement = options.get("placement") or self.placement
+        options["placement"] = like_passport(placement, entries[0].passport)
         return self._submit(plan_again(entries), (), {**options, "fresh": True}, expected=expected)
 
     def start_work(self, work: Sequence[WorkPicture], **options: Unpack[RunOptions]) -> Run | None:
@@ -539,12 +535,14 @@ class Studio:
     ) -> tuple[Entry, tuple[Notice, ...]]:
         """Return the picture or, with a notice, that which was enlarged; raise `upscaler_words`."""
         notices: tuple[Notice, ...] = ()
+        seen = {entry.id}  # A forged file can name itself as its parent.
         while entry.recipe.upscaler is not None:
-            network = entry.recipe.upscaler.id
+            network, parent_id = entry.recipe.upscaler.id, entry.lineage.parent_id or ""
             try:
-                entry = (library or self.library).get(entry.lineage.parent_id or "")
+                entry = (library or self.library).get("" if parent_id in seen else parent_id)
             except InputError as error:
                 raise InputError("upscaler_words", field="vary", value=network) from error
+            seen.add(parent_id)
             notices = (Notice("upscaler_parent", value=network),)
         return entry, notices
 

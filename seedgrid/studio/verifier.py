@@ -13,7 +13,7 @@ from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.backend import Placement, Unwatched, Watch
+from seedgrid.diffusion.backend import Placement, Unwatched, Watch, like_passport
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import Engine
 from seedgrid.studio.resolving import check_offered
@@ -88,7 +88,7 @@ class Verifier:
         """Start painting a picture again; return a future of the previews of its steps."""
         from seedgrid.export.film import paint_film
 
-        placement = replace(self._engine.placement, previews=True)
+        placement = replace(like_passport(self._engine.placement, entry.passport), previews=True)
         return self._engine.submit_task(
             lambda backend: paint_film(entry, backend, placement),
             recipes=[entry.recipe],

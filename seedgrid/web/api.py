@@ -30,6 +30,7 @@ from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english
+from seedgrid.storage.files import refusals
 from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify.claim import read_claim
 from seedgrid.web.server.calls import lies_in
@@ -155,10 +156,10 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch, options = StepWatch(), self._options(request)
-        owner, address = options["owner"], options["address"]
-        path = self._uploaded(picture)
+        watch, path = StepWatch(), self._uploaded(picture)
         with _errors_of_gradio():
+            options = self._options(request)
+            owner, address = options["owner"], options["address"]
             claim = await self._file_work.do(address, lambda: read_claim(path))
             check_starts([claim.recipe], options["library"])
             future = self._studio.verifier.verify([claim], watch, owner=owner, address=address)
@@ -212,8 +213,9 @@ class Api:
     def copy(self, entry: Entry) -> gr.FileData:
         """A byte-identical copy for Gradio to serve; it is deleted after an hour."""
         copy = self._copies / new_id() / f"{entry.id}.png"
-        copy.parent.mkdir(parents=True)
-        shutil.copyfile(entry.path, copy)
+        with refusals(copy):
+            copy.parent.mkdir(parents=True)
+            shutil.copyfile(entry.path, copy)
         return gr.FileData(path=str(copy), orig_name=copy.name, mime_type="image/png")
 
 

@@ -95,6 +95,8 @@ def main(
     uploads = _uploads_folder()
     painter = _painter(backend or InstalledBackend(model or default_model()), cluster)
     if is_public():
+        if library or os.environ.get("SEEDGRID_LIBRARY"):
+            say("A public page keeps pictures in a temporary folder: your library is not used.")
         services = _public_services(model, painter)
     else:
         services = PageServices(_make_studio(model, library, painter))
@@ -265,12 +267,14 @@ def _make_studio(
 
 
 def _uploads_folder() -> Path:
-    """Set Gradio's upload folder before the server reads it; files stay there for an hour."""
-    if "GRADIO_TEMP_DIR" not in os.environ:
-        folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
-        os.environ["GRADIO_TEMP_DIR"] = folder
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    uploads = Path(os.environ["GRADIO_TEMP_DIR"])
-    uploads.mkdir(parents=True, exist_ok=True)
-    every_minute(partial(delete_old_files, uploads, KEPT_S))
-    return uploads
+    """Make Gradio's upload folder before the server reads its name; files stay there for an hour.
+
+    It is a folder of its own, since `GRADIO_TEMP_DIR` may hold files of other programs.
+    """
+    if parent := os.environ.get("GRADIO_TEMP_DIR"):
+        Path(parent).mkdir(parents=True, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="seedgrid-uploads-", dir=parent)
+    os.environ["GRADIO_TEMP_DIR"] = folder
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    every_minute(partial(delete_old_files, Path(folder), KEPT_S))
+    return Path(folder)

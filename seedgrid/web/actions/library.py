@@ -63,7 +63,7 @@ class Query(Value):
     until: Instant = ""
     tag: Words = ""
     sort: Sort = "newest"
-    after: Annotated[int, Field(ge=0)] | None = None
+    after: Annotated[int, Field(ge=0, lt=2**63)] | None = None  # SQLite has no larger numbers
 
     @property
     def has_no_condition(self) -> bool:
@@ -240,7 +240,8 @@ class LibraryActions:
 
 
 def _lacks_recipe(taken: Taken) -> bool:
-    return taken.error is not None and taken.error.code == "picture_without_recipe"
+    without = ("picture_without_recipe", "picture_foreign")
+    return taken.error is not None and taken.error.code in without
 
 
 def _found_by_pixels(taken: Taken, library: Library) -> Taken:

@@ -16,9 +16,10 @@ from seedgrid.core.field import Field
 from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, read_fields
 from seedgrid.core.picture import PictureId
 from seedgrid.core.prompts import GUIDE_SUFFIXES, alternatives, write_tags
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import MAX_SIZE_PX, Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.core.variables import is_offered
+from seedgrid.formats import png
 from seedgrid.storage.starts import read_picture
 from seedgrid.studio import Studio
 from seedgrid.web.server.page import say
@@ -83,6 +84,9 @@ def read_region(payload: RoundPayload) -> dict[str, Any]:
         data = b64decode(payload.only, validate=True)
     except ValueError as error:
         raise PictureError("start_unreadable") from error
+    if max(size := png.read_size(data)) > MAX_SIZE_PX:
+        value, limit = f"{size[0]}x{size[1]}", f"{MAX_SIZE_PX}x{MAX_SIZE_PX}"
+        raise PictureError("picture_large", value=value, limit=limit)
     return {"only": read_picture(data), "feather": payload.feather}
 
 

@@ -8,7 +8,6 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
@@ -220,7 +219,7 @@ def _is_cross_site(headers: Headers) -> bool:
         return True
     origin = headers.get("origin")
     own = (headers.get("host"), headers.get("x-forwarded-host"))
-    return origin is not None and urlsplit(origin).netloc not in own
+    return origin is not None and origin.partition("://")[2] not in own
 
 
 def page_policy(frames: str = "") -> str:

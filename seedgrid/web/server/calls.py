@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final
 
+from anyio import to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
@@ -27,6 +28,7 @@ MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictur
 MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
 KEPT_S: Final = 3600.0  # How long uploads, and copies for programs, are kept
+_COUNT_S: Final = 10.0  # Between two counts of the bytes of uploads
 _TIDY_S: Final = 60.0  # Between two calls of a task of `every_minute`
 
 CALLS: Final = re.compile(  # Routes of the Gradio API: values as a list, or by names
@@ -58,14 +60,16 @@ class BoundedBody:
         self._folder = folder
         self._upload_bytes = upload_bytes
         self._total_bytes = total_bytes
+        self._stored_bytes, self._count_at_s = 0, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
         has_body = scope["type"] == "http" and scope["method"] not in ("GET", "HEAD")
-        refusal = self._refusal(route_path(scope), Headers(scope=scope)) if has_body else None
+        path = route_path(scope)
+        refusal = await self._refusal(path, Headers(scope=scope)) if has_body else None
         await (refusal or self._app)(scope, receive, send)
 
-    def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
+    async def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
         length = body_length(headers)
         if length is None:
             return PlainTextResponse("say how long the request is", status_code=411)
@@ -76,10 +80,18 @@ class BoundedBody:
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        if is_upload and room is not None and delete_old_files(self._folder) + length > room:
+        if is_upload and room is not None and await self._with(length) > room:
             text = "there is no room for uploads at the moment: try again in some minutes"
             return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
         return None
+
+    async def _with(self, length: int) -> int:
+        """Return the folder's size in bytes with an upload; it is counted again now and then."""
+        if time.monotonic() > self._count_at_s:
+            self._count_at_s = time.monotonic() + _COUNT_S
+            self._stored_bytes = await to_thread.run_sync(delete_old_files, self._folder)
+        self._stored_bytes += length
+        return self._stored_bytes
 
 
 def route_path(scope: Scope) -> str:

@@ -44,7 +44,7 @@ _OPENING_PX: Final = 256
 _QUALITY: Final = 80  # Of thumbnails
 _IN_ONE_PIECE_BYTES: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_MAX_NAME: Final = 100
+_MAX_NAME: Final = 60  # Letters, of up to 4 bytes; a file system takes 255 bytes
 _MAX_STATE: Final = 10_000
 Scope = Literal["round", "work"]
 

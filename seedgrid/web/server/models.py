@@ -73,7 +73,7 @@ def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
         try:
             if not _may_change(who):
                 raise ModelError("download_forbidden", value=name)
-            check_room(name, own_folder(), int(request.headers["content-length"]))
+            check_room(name, own_folder(), int(request.headers.get("content-length", 0)))
             with manager.receiving(name) as path, path.open("wb") as file:
                 async for piece in request.stream():
                     await to_thread.run_sync(file.write, piece)

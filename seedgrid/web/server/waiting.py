@@ -1,6 +1,7 @@
 """Wait for the engine, or for work with files, without holding a thread."""
 
 import asyncio
+import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
@@ -20,11 +22,13 @@ from seedgrid.core.events import Event
 from seedgrid.core.process import trim_heap
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
+from seedgrid.storage.files import refusals
 
 _LOOK_S: Final = 0.2  # Between two looks at a verification's progress
 NUM_THREADS: Final = 2  # Of a `FileWork`; it has at most so many large pictures in memory
 WINDOW_S: Final = 600.0  # The ten minutes of `FileWorkBounds.window_s`
 _LONG_S: Final = 0.2  # After longer work, freed memory is given back to the system
+_TEMPORARY: Final = Path(tempfile.gettempdir()) / "files"
 STALLED_S: Final = 60.0  # A client that reads nothing for longer is disconnected
 
 Result = TypeVar("Result")
@@ -147,7 +151,8 @@ class FileWork:
             nonlocal used_s
             start_s = time.thread_time()
             try:
-                return task()
+                with refusals(_TEMPORARY):
+                    return task()
             finally:
                 used_s = time.thread_time() - start_s
                 if used_s > _LONG_S:

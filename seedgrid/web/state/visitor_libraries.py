@@ -59,8 +59,9 @@ class VisitorLibraries:
     """A library for each visitor, in a subfolder of `folder`, deleted after `away_s` seconds away.
 
     Above `max_visitors` libraries or `max_bytes` together (None is no limit) the least recently
-    used one is deleted; if all were used within half an hour, new pictures are refused. A visitor
-    may use an equal share of the bytes, or all free ones; ids of one address count as one visitor.
+    used one is deleted; if all were used within half an hour, one of the address that has too many,
+    and without such an address new pictures are refused. A visitor may use an equal share of the
+    bytes, or all free ones; ids of one address count as one visitor.
     """
 
     def __init__(
@@ -112,9 +113,10 @@ class VisitorLibraries:
             while self._is_full(visit):
                 oldest = next(iter(self._visits.values()))
                 wait_s = oldest.used_at_s + _KEPT_S - self._clock()
-                if wait_s > 0:
+                leaving = self._oldest_of_many(visit) if wait_s > 0 else oldest
+                if leaving is None:
                     raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
-                self._delete(oldest)
+                self._delete(leaving)
             self._visits[visit.name] = visit
             self._mark_used(visit)
 
@@ -135,6 +137,16 @@ class VisitorLibraries:
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
+
+    def _oldest_of_many(self, visit: _Visit) -> _Visit | None:
+        """Return a library of the address with most, if that is too many and not the visitor's."""
+        of_address: dict[str, list[_Visit]] = {}
+        for each in self._visits.values():
+            of_address.setdefault(each.address or each.name, []).append(each)
+        most = max(of_address.values(), key=len)
+        share = (self._max_visitors or math.inf) / (len(of_address) + 1)
+        is_other = most[0].address != visit.address
+        return most[0] if is_other and len(most) > max(1, share) else None
 
     def _is_full(self, visit: _Visit) -> bool:
         num_bytes = sum(each.num_bytes for each in self._visits.values())
