@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from lora_files import lora_bytes
-from refusing import refused
+from refusing import code_of, refused
 
 from seedgrid.core.errors import ModelError
 from seedgrid.models import catalogue, registry
@@ -25,13 +25,6 @@ def folder(sd: Path, tmp_path: Path) -> Path:
 
 def edit_json(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-def code_of(model: str | Path) -> str:
-    """Return the code of the error that finding and describing a model raises."""
-    with pytest.raises(ModelError) as caught:
-        _ = registry.find(str(model)).card
-    return caught.value.code
 
 
 @pytest.mark.parametrize(
@@ -136,7 +129,7 @@ def test_the_publishers_defaults_and_hints_are_used(folder: Path) -> None:
 def test_a_damaged_side_file_is_an_error(folder: Path, side: str) -> None:
     """Defaults that cannot be read are not quietly left out."""
     (folder / "seedgrid.json").write_text(side)
-    assert code_of(folder) == "model_damaged"
+    assert code_of(registry.card_here, str(folder)) == "model_damaged"
 
 
 def test_a_model_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,20 +144,20 @@ def test_a_model_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyP
 )
 def test_names_that_are_no_model_are_refused(name: str) -> None:
     """Whatever is typed, the answer is a sentence about the model."""
-    assert code_of(name) in {"model_missing", "model_name", "model_not_one"}
+    assert code_of(registry.card_here, name) in {"model_missing", "model_name", "model_not_one"}
 
 
 @pytest.mark.parametrize("name", ["model.ckpt", "weights.pt", "pytorch_model.bin", "/x/y.pth"])
 def test_pickled_checkpoints_are_refused_by_name(name: str) -> None:
     """They can run code when they are opened, so they are not even looked at."""
-    assert code_of(name) == "model_pickle"
+    assert code_of(registry.card_here, name) == "model_pickle"
 
 
 def test_a_folder_with_pickled_weights_is_refused(folder: Path) -> None:
     """A pickle is not used where safetensors are missing."""
     weights = folder / "unet" / "diffusion_pytorch_model.safetensors"
     weights.rename(weights.with_suffix(".bin"))
-    assert code_of(folder) == "model_pickle"
+    assert code_of(registry.card_here, str(folder)) == "model_pickle"
 
 
 def test_a_pickle_beside_safetensors_is_ignored(folder: Path) -> None:
@@ -178,7 +171,7 @@ def test_a_pickle_beside_safetensors_is_ignored(folder: Path) -> None:
 def test_a_model_that_brings_code_is_refused(folder: Path, library: str) -> None:
     """A component from anywhere but diffusers and transformers is foreign code."""
     edit_json(folder / "model_index.json", unet=[library, "Popen"])
-    assert code_of(folder) == "model_code"
+    assert code_of(registry.card_here, str(folder)) == "model_code"
 
 
 def test_a_model_without_a_part_that_it_needs_is_refused(folder: Path) -> None:
@@ -202,7 +195,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_damaged_weights_are_refused(folder: Path, damage: str) -> None:
     """A cut download, a placeholder or a disguised file is found before it is loaded."""
     DAMAGES[damage](folder / "vae" / "diffusion_pytorch_model.safetensors")
-    assert code_of(folder) == "model_damaged"
+    assert code_of(registry.card_here, str(folder)) == "model_damaged"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +205,7 @@ def test_damaged_weights_are_refused(folder: Path, damage: str) -> None:
 def test_damaged_configurations_are_refused(folder: Path, name: str, text: str) -> None:
     """Bad JSON is an error with the file's name, not a stack trace."""
     (folder / name).write_text(text)
-    assert code_of(folder) == "model_damaged"
+    assert code_of(registry.card_here, str(folder)) == "model_damaged"
 
 
 def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(
@@ -252,7 +245,7 @@ def test_a_single_file_without_its_text_encoders_says_so(
     path = tmp_path / "sd3_medium.safetensors"
     path.write_bytes(lora_bytes(tensor="model.diffusion_model.joint_blocks.0.weight"))
     shutil.copytree(model_folder("sd3"), path.with_suffix(""))
-    assert code_of(path) == "model_part"
+    assert code_of(registry.card_here, str(path)) == "model_part"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,9 @@ def test_a_film_shows_every_step_and_keeps_the_library(studio: Studio, tmp_path:
             lengths = [_length_ms(frame) for frame in ImageSequence.Iterator(image)]
         assert sum(lengths) == sum(durations_ms(6))
     assert len(studio.library.search().entries) == 1
+    tiled = picture.passport.model_copy(update={"vae_tiling": True})
+    studio.film(replace(picture, passport=tiled), tmp_path / "tiled.gif")
+    assert studio.backend.calls[-1].placement.vae_tiling
     studio.backend.calls.clear()
     with pytest.raises(InputError, match="mp4"):
         studio.film(picture, tmp_path / "way.mp4")

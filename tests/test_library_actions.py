@@ -136,9 +136,7 @@ def test_a_dropped_file_that_is_neither_is_explained(
     assert (shown.state, shown.fields) == (None, None)
 
 
-def test_a_picture_with_unreadable_settings_is_one_to_begin_from(
-    actions: LibraryActions, tmp_path: Path
-) -> None:
+def test_unreadable_settings_hinder_no_start(actions: LibraryActions, tmp_path: Path) -> None:
     """As one without any is."""
     file = file_with(workflow="{}")
     assert actions.on_drop([upload(tmp_path, file)], ME).fields["start"]

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pictures import make_lineage, make_picture
@@ -55,9 +56,7 @@ def test_a_backup_from_a_wrong_clock_is_made_again(library: Library) -> None:
     assert backup.stat().st_mtime < 4e9
 
 
-def test_a_rebuild_that_is_stopped_loses_nothing(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_rebuild_loses_nothing(library: Library, monkeypatch: Any) -> None:
     """The database stays in its place while all pictures are read."""
     library.add(make_picture())
     monkeypatch.setattr(PictureFiles, "new_entry", lambda *_: sys.exit())

@@ -70,9 +70,7 @@ def test_what_lies_for_an_hour_goes(tmp_path: Path) -> None:
     assert not old.parent.exists()
 
 
-def test_what_other_programs_put_aside_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_programs_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody's `GRADIO_TEMP_DIR` may be any folder of theirs."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
     assert launch._uploads_folder().parent == tmp_path

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import painting
 import pipelines
 import pytest
 import torch
@@ -49,10 +50,8 @@ OTHER_PROCESSORS = {
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Any:
     """Small tensors on a busy machine: threads would wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with painting.one_thread():
+        yield
 
 
 def test_every_rule_has_a_case_and_a_hash() -> None:

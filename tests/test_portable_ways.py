@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import painting
 import pytest
 import torch
 
@@ -15,10 +16,8 @@ from seedgrid.portable.windows import Windows
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with painting.one_thread():
+        yield
 
 
 def quiet(*shape: int) -> torch.Tensor:

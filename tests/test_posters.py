@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pictures import make_picture
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from refusing import refused
 
+from seedgrid.cli import main
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.export.sheets import write_sheet
@@ -18,6 +20,7 @@ from seedgrid.formats import png
 from seedgrid.formats.own_texts import WORK_KEY, read_work
 from seedgrid.library.take_in import take_in
 from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend, Fault
 
 SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
 
@@ -57,6 +60,19 @@ def test_a_poster_brings_the_whole_tree_back(
         assert entry.recipe == ours[entry.id].recipe
         assert entry.pixels_sha256 == ours[entry.id].pixels_sha256
         assert entry.origin == "painted here"
+
+
+def test_a_poster_that_cannot_be_painted_stops_no_import(
+    poster: Path, fake: FakeBackend, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is a line, and the picture behind it comes in."""
+    fake.faults.append(Fault())
+    (tmp_path / "z.png").write_bytes(png.encode(make_picture()))
+    paths = [str(poster), str(tmp_path / "z.png")]
+    assert main(["import", *paths, "--library", str(tmp_path / "other")]) == 1
+    printed = capsys.readouterr()
+    assert poster.name in printed.err
+    assert "z.png: taken in" in printed.out
 
 
 def test_what_is_missing_of_a_work_comes_back_alone(studio: Studio, poster: Path) -> None:
