@@ -6,9 +6,7 @@ export const { language } = config;
 export function text(key, data = {}) {
   const sentence = config.texts[key];
   if (sentence === undefined) return data.message ?? key;
-  return sentence.replace(/\{(\w+)\}/g, (whole, name) =>
-    name in data ? word(name, data[name]) : whole,
-  );
+  return sentence.replace(/\{(\w+)\}/g, (whole, name) => (name in data ? word(name, data[name]) : whole));
 }
 
 /** Translate data that are keys: the name of a field, or a list of sentences. */
@@ -106,8 +104,7 @@ export const thumbUrl = (id) => withVisitor(`seedgrid/thumbs/${id}.jpg`);
 
 /** An image of a picture, or a placeholder if its file is missing. */
 export function image(source, isLost, attributes = {}) {
-  const gone = () =>
-    make("span", { ...attributes, class: `${attributes.class ?? ""} sg-gone`, title: text("picture_gone") });
+  const gone = () => make("span", { ...attributes, class: `${attributes.class ?? ""} sg-gone`, title: text("picture_gone") });
   if (isLost) return gone();
   const node = make("img", { alt: "", ...attributes });
   node.addEventListener("error", () => node.replaceWith(gone()));
@@ -134,6 +131,9 @@ export function render(update) {
   for (const [name, value] of Object.entries(update)) shows[name]?.(value);
 }
 
+/** Whether a key belongs to an input method; Safari tells by the code alone that Enter ends its word. */
+export const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
 export const byId = (id) => document.getElementById(id);
 /** The topmost open dialog, if any. */
 export const topDialog = () => [...document.querySelectorAll("dialog[open]")].at(-1);
@@ -156,9 +156,10 @@ const steps = [];
 let isUndoing = false;
 export const noteStep = (step) => isUndoing || steps.push({ ...step, atMs: performance.now() });
 
-/** Undo the last step; steps of one action are undone together. */
-export function undo() {
+/** Undo the last step, or the last of an input; steps of one action are undone together. */
+export function undo(input = null) {
   const last = steps.findLast((step) => step.isThere());
+  if (input && last?.input !== input) return false; // The browser undoes what was typed.
   steps.length = steps.indexOf(last) + 1;
   isUndoing = true;
   for (let step = last; step && last.atMs - step.atMs < AT_ONCE_MS; step = steps.at(-1)) {

@@ -11,9 +11,11 @@ function show(value) {
   now = value.id ? value : null;
   const card = now ? full(value) : empty();
   card.classList.add("sg-card-head");
-  const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
+  const typing = element.dataset.pictureId === value.id && element.querySelector(".sg-note:focus");
+  const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), typing || noteField(value)] : [];
   const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
   element.replaceChildren(card, ...rest);
+  if (typing) typing.focus();
   star.setAttribute("aria-pressed", String(Boolean(now?.favourite)));
   byId("sg-hint").textContent = text(said);
   if (now && !now.isEarly) {
@@ -100,6 +102,7 @@ show({ id: null });
 
 /* The verdict: whether a picture's recipe gives its very pixels here, and if not, why. */
 const verdict = byId("sg-verdict");
+let verifying = null; // stopped when another picture, or none, is in the card
 
 function showVerdict(value) {
   if (value.id !== now?.id) return; // another picture was picked meanwhile
@@ -128,10 +131,18 @@ function fillVerdict(box, value) {
 
 // The verdict is removed when another picture is in the card.
 document.addEventListener("sg-card", (event) => {
-  if (verdict.dataset.pictureId !== event.detail) verdict.replaceChildren();
+  if (verdict.dataset.pictureId === event.detail) return;
+  verifying?.abort();
+  verdict.replaceChildren();
 });
 shows.verdict = showVerdict;
-byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: pick().picked }));
+byId("sg-verify").addEventListener("click", async () => {
+  verifying?.abort();
+  verifying = new AbortController();
+  const { signal } = verifying;
+  const came = await SeedGrid.listen("verify", { id: pick().picked }, signal);
+  if (!came && !signal.aborted) SeedGrid.send("healthz").catch(() => null); // which says so where nobody answers
+});
 
 /* Exports of the picture in the card: its round as a sheet, its work as a poster, both as bundles. Start pictures,
    which may be photographs, go along only on request. */

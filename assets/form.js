@@ -121,9 +121,7 @@ const seeds = inputOf("sg-seeds");
 /** The seeds in the field, "0-3" or "7, 11", read as the server does; empty if they are invalid. */
 function writtenSeeds() {
   if (!/^\s*(\d+(\s*[-–…]\s*\d+)?(\s*[,;]\s*|\s+|$))+$/.test(seeds.value)) return [];
-  return [...seeds.value.matchAll(/(\d+)(?:\s*[-–…]\s*(\d+))?/g)].flatMap(([, first, last = first]) =>
-    Array.from({ length: Math.min(Math.max(0, last - first + 1), MOST) }, (_, index) => Number(first) + index),
-  );
+  return [...seeds.value.matchAll(/(\d+)(?:\s*[-–…]\s*(\d+))?/g)].flatMap(([, first, last = first]) => Array.from({ length: Math.min(Math.max(0, last - first + 1), MOST) }, (_, index) => Number(first) + index));
 }
 
 const seedsOnStage = () => (SeedGrid.stageNow?.()?.cells ?? []).map((cell) => cell.seed).filter(Number.isInteger);
@@ -159,8 +157,8 @@ count.addEventListener("change", () => {
   seeds.focus();
 });
 
-byId("sg-roll").addEventListener("click", () => paint(drawn));
-byId("sg-next").addEventListener("click", () => paint(following));
+byId("sg-roll").addEventListener("click", ({ detail }) => detail > 1 || paint(drawn));
+byId("sg-next").addEventListener("click", ({ detail }) => detail > 1 || paint(following));
 
 // ---- Folded settings ----------------------------------------------
 const settings = byId("sg-settings");

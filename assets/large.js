@@ -24,7 +24,7 @@ function open(first) {
   const [before, after] = arrows(go);
   const sizes = [["fit", null], ["whole", 1], ["fourfold", 4]].map(([name, size]) => tool(name, `zoom_${name}`, false, () => near.to(size)));
   const full = tool("full", "zoom_full", null, () => (document.fullscreenElement ? document.exitFullscreen() : screen.requestFullscreen()));
-  const screen = make("div", { class: "sg-zoom-screen" }, figure, before, after, make("div", { class: "sg-zoom-sizes" }, ...sizes, full));
+  const screen = make("div", { class: "sg-zoom-screen" }, figure, before, after, make("div", { class: "sg-zoom-sizes" }, ...sizes, document.fullscreenEnabled && full));
   const dialog = overlay("zoom", screen); // A dialog itself cannot be full screen.
   screen.prepend(dialog.querySelector(".sg-close"));
   dialog.setAttribute("aria-label", text("zoom"));

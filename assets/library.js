@@ -142,26 +142,17 @@ function makeLibrary() {
       "data-picture-id": item.id,
       onclick: (event) => selection.takes(item, event) || open(item),
     };
-    const opener = make(
-      "button",
-      looks,
-      image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }),
-      item.favourite && icon("star"),
-      item.count && make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }),
-    );
+    const number = item.count && make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count });
+    const opener = make("button", looks, image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }), item.favourite && icon("star"), number);
     selection.show(opener);
     const label = text(isOn(trash) ? "library_restore" : "library_remove");
     const away = () => change([item], named([item]), !isOn(trash));
     const remove = make("button", { class: "sg-item-remove", title: label, "aria-label": label, onclick: away }, isOn(trash) ? "↺" : icon("close"));
     const tags = item.tags.slice(0, TAGS).map((tag) => make("bdi", { class: "sg-item-tag", text: tag }));
-    const caption = make(
-      "p",
-      {},
-      ...tags, // first, since long texts are cut at their end
-      item.tags.length > TAGS && make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` }),
-      item.times > 1 && make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }),
-      make("bdi", { text: item.prompt }),
-    );
+    const more = item.tags.length > TAGS && make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` });
+    const times = item.times > 1 && make("span", { class: "sg-times", text: text("library_times", { number: item.times }) });
+    // Tags are first, since long texts are cut at their end.
+    const caption = make("p", {}, ...tags, more, times, make("bdi", { text: item.prompt }));
     return Object.assign(make("article", { class: "sg-item" }, opener, remove, caption), { item });
   }
 
@@ -231,7 +222,7 @@ function makeLibrary() {
   dialog.addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
   dialog.append(close, form, tags.node, selection.bar, grid, nothing, end, undo);
   byId("sg-library").append(dialog);
-  SeedGrid.askLibrary = () => dialog.open && ask();
+  SeedGrid.askLibrary = () => dialog.open && !dialog.scrollTop && ask();
   shows.library = show;
   return { dialog, ask };
 }

@@ -54,8 +54,7 @@ SeedGrid.showModels = async () => {
   show(told);
 };
 
-const ask = async (isMovingOnly = false) =>
-  (await fetch(`seedgrid/models?lang=${language}${isMovingOnly ? "&moving=1" : ""}`)).json();
+const ask = async (isMovingOnly = false) => (await fetch(`seedgrid/models?lang=${language}${isMovingOnly ? "&moving=1" : ""}`)).json();
 
 function firsts(told, list) {
   if (!told.may.download) return [];
@@ -65,11 +64,8 @@ function firsts(told, list) {
 /** Send an action and show its result. */
 async function act(action, name) {
   tell("");
-  const answer = await fetch(`seedgrid/models/${action}?lang=${language}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ name }),
-  });
+  const asked = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ name }) };
+  const answer = await fetch(`seedgrid/models/${action}?lang=${language}`, asked).catch(SeedGrid.away);
   const told = await answer.json().catch(() => ({ said: answer.statusText, wrong: true }));
   if (told.said) tell(told.said, told.wrong); // A late answer without a sentence clears no newer one.
   await look();
@@ -213,26 +209,23 @@ function send(file, field) {
   const request = new XMLHttpRequest();
   request.open("PUT", `seedgrid/models/file/${encodeURIComponent(file.name)}?lang=${language}`);
   request.upload.onprogress = (event) => tell(say("sending", { name: file.name, done: size(event.loaded), total: size(event.total) }));
+  request.responseType = "json"; // null for the plain text of the middleware
   request.onloadend = () => {
-    let told = { said: request.statusText || say("state_failed"), wrong: true };
-    try {
-      told = JSON.parse(request.responseText);
-    } catch {
-      // The middleware answers in plain text.
-    }
+    const told = request.response ?? { said: request.statusText || say("state_failed"), wrong: true };
     tell(told.said, told.wrong);
     reveal();
     if (field) field.value = "";
     look();
   };
   request.send(file);
+  return request;
 }
 
-/** A file that was dropped anywhere on the page. */
-SeedGrid.takeModel = async (file) => {
+/** Files that were dropped anywhere on the page, one after the other. */
+SeedGrid.takeModels = async (files) => {
   const isOpen = parts?.box.closest("dialog")?.open; // a closed dialog stays in the page for a moment
   if (!isOpen) await SeedGrid.showModels();
-  send(file, null);
+  for (const file of files) await new Promise((done) => send(file, null).addEventListener("loadend", done));
 };
 
 const chosen = () => inputOf("sg-model").value;

@@ -1,6 +1,6 @@
 /* The page: the action of each button, keys, dropped files, and the buttons of the library and the models panel.
    This module comes last; then it asks the server for this browser's place. */
-import { SeedGrid, byId, config, inputOf, make, topDialog, pick, shows, text, undo } from "./base.js";
+import { SeedGrid, addListeners, byId, config, inputOf, isComposing, make, topDialog, pick, shows, text, undo } from "./base.js";
 import "./server.js";
 import "./words.js";
 import "./stage.js";
@@ -11,9 +11,8 @@ import "./form.js";
 import "./place.js";
 import "./live.js";
 
-
 /* The server action of each button, with the fields' values and the picked picture. */
-const on = (id, ask) => byId(id).addEventListener("click", ask);
+const on = (id, ask) => byId(id).addEventListener("click", (event) => event.detail > 1 || ask(event)); // once for a double click
 async function begin(action, data = {}) {
   const parts = await SeedGrid.turn(action, data, pick());
   if (parts?.stage) SeedGrid.showStage();
@@ -39,16 +38,9 @@ for (const name of ["final", "final-4"]) on(`sg-${name}`, () => round(name, Seed
 on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
 on("sg-again", () => begin("again"));
 on("sg-stop", () => SeedGrid.ask("stop"));
-for (const id of ["sg-prompt", "sg-seeds"]) {
-  byId(id).addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    byId("sg-generate").click();
-  });
-}
 
-/* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or deselect, ? their list.
-   In a text field only Ctrl+Enter, Esc, and Enter in a variation, which refines. Keys click the buttons. */
+/* Keys: Enter in the prompt or seeds and Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or deselect, ? their list.
+   In a text field only Enter (in a variation it refines), Ctrl+Z and Esc. Keys click the buttons. */
 const press = (id) => byId(id).click();
 /** Mark or unmark the picture in the card. */
 SeedGrid.favourite = async () => {
@@ -75,6 +67,9 @@ async function help() {
 
 on("sg-keys", help);
 
+/** The letter of a key, by its place where the keyboard writes others, as Korean or Cyrillic. */
+const letterOf = ({ key, code }) => (/^[ -~]/.test(key) ? key : code.replace("Key", "")).toLowerCase();
+
 function isTyping(target) {
   return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
 }
@@ -91,22 +86,23 @@ function pressOver(dialog, key) {
 
 document.addEventListener("keydown", (event) => {
   const dialog = topDialog();
-  const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
-  const isStepBack = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !isTyping(event.target);
+  const isCommand = event.ctrlKey || event.metaKey;
+  const isHeld = isCommand || event.altKey || event.repeat || isComposing(event);
+  const isStepBack = letterOf(event) === "z" && isCommand && !event.shiftKey;
   if (isStepBack && (!dialog || dialog.matches(".sg-works"))) {
-    if (undo()) event.preventDefault();
+    if (undo(isTyping(event.target) ? event.target : null)) event.preventDefault();
     return;
   }
   if (dialog) {
-    if (!isHeld && !isTyping(event.target)) pressOver(dialog, event.key.toLowerCase());
+    if (!isHeld && !isTyping(event.target)) pressOver(dialog, letterOf(event));
     return;
   }
   const isVarying = Boolean(event.target.closest?.("#sg-variations"));
-  const isSent = event.ctrlKey || event.metaKey || isVarying;
-  if (event.key === "Enter" && isSent && !event.isComposing) {
+  const isAsking = isVarying || (!event.shiftKey && Boolean(event.target.closest?.("#sg-prompt, #sg-seeds")));
+  if (event.key === "Enter" && (isCommand || isAsking) && !isComposing(event)) {
     event.preventDefault();
     event.stopPropagation();
-    document.activeElement?.blur(); // so that the next key picks a picture
+    if (isCommand || isVarying) document.activeElement?.blur(); // so that the next key picks a picture
     press(isVarying ? "sg-refine" : "sg-generate");
     return;
   }
@@ -118,12 +114,14 @@ document.addEventListener("keydown", (event) => {
   }
   if (isTyping(event.target)) return;
   if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]:not([hidden])`)?.click();
-  else actions[event.key.toLowerCase()]?.();
+  else actions[letterOf(event)]?.();
 }, true);
 
 /* Files dropped anywhere are imported; models and LoRAs go to their panel. */
 const veil = byId("sg-veil"); // over everything, also dialogs, while files are dragged
-const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+let isOwn = false; // whether a picture of the page is dragged, which Safari takes for a file
+addListeners(document, "dragstart dragend", ({ type }) => (isOwn = type === "dragstart"));
+const hasFiles = (event) => !isOwn && event.dataTransfer?.types.includes("Files");
 document.addEventListener("dragover", (event) => {
   if (!hasFiles(event)) return;
   event.preventDefault();
@@ -158,8 +156,8 @@ document.addEventListener("drop", (event) => {
   veil.hidePopover();
   event.preventDefault();
   const { files } = event.dataTransfer;
-  const weights = [...files].find((file) => file.name.endsWith(".safetensors"));
-  if (weights) SeedGrid.module("models").then(() => SeedGrid.takeModel(weights));
+  const weights = [...files].filter(({ name }) => /\.safetensors$/i.test(name));
+  if (weights.length) SeedGrid.module("models").then(() => SeedGrid.takeModels(weights));
   else take(files);
 });
 

@@ -13,6 +13,12 @@ let isFilled = false;
 let wanted = null;
 let travelled = []; // places of Back and Forward without an answer yet
 
+let typedEarly = {}; // values that were typed before the first answer
+document.addEventListener("input", ({ target, isTrusted }) => {
+  const name = isTrusted && current.epoch < 0 && Object.keys(inputs).find((each) => inputs[each] === target);
+  if (name) typedEarly[name] = target.value;
+});
+
 const keyOf = (round) => round ?? "";
 
 /** The place that the address names: a round or a picture, by its id. */
@@ -59,7 +65,8 @@ function show(value) {
   current = value;
   SeedGrid.setPlace(value);
   if (value.asked) sent(before, value);
-  else fill((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields);
+  else fill({ ...((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields), ...typedEarly });
+  typedEarly = {};
   const { work, round, picked, run } = value;
   tab.keep({ work, round, picked, run });
   name(value.address, isFirst);
@@ -97,7 +104,7 @@ function read() {
 
 /** Note the fields' values, unless they are being filled in. */
 function record() {
-  if (!isFilled) return;
+  if (!isFilled || current.epoch < 0) return;
   const key = keyOf(current.round);
   const now = read();
   records[key] = { base: records[key]?.base ?? now, now, at: Date.now() };

@@ -75,7 +75,9 @@ function draw(value) {
   const rounds = value.rounds.map((round) => item(round, value.current));
   const rows = [...works.slice(0, at).map(folded), ...rounds, ...works.slice(at + 1).map(folded)];
   rows.forEach((row, index) => (row.style.gridRow = index + 1));
+  const had = list.contains(document.activeElement) && document.activeElement.dataset.round;
   list.replaceChildren(...rows, ...(lanes > 1 ? branches(value.rounds, at + 1) : []));
+  if (had) list.querySelector(`[data-round="${had}"]`)?.focus();
   ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
   reveal(list.querySelector("[aria-current]"));
 }

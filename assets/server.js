@@ -135,9 +135,9 @@ let isLeaving = false;
 addEventListener("beforeunload", () => (isLeaving = true));
 
 async function away() {
-  if (!banner.hidden || isLeaving) return;
+  if (SeedGrid.isAway() || isLeaving) return;
   went.keep(SeedGrid.stageNow?.().busy ? "busy" : "idle"); // for the reloaded page
-  banner.hidden = false;
+  banner.showPopover(); // over every dialog
   while (!(await answers())) await pause(1500);
   location.reload();
 }
@@ -158,7 +158,7 @@ SeedGrid.away = away;
 
 /** Import a module that is loaded on demand; without a server it never resolves. */
 SeedGrid.module = (name) => import(`./${name}.js`).catch(() => (away(), new Promise(() => undefined)));
-SeedGrid.isAway = () => !banner.hidden;
+SeedGrid.isAway = () => banner.matches(":popover-open");
 
 /** On a Space with ZeroGPU, get the token of the user's quota from the surrounding page. */
 function lentHeaders() {

@@ -15,7 +15,7 @@ let fewer = 0; // fewer columns, by the slider
 const here = () => SeedGrid.stageNow().cells.filter(({ id }) => marked.has(id));
 const several = make("button", { id: "sg-several", class: "sg-quiet-button", "aria-pressed": "false", text: text("wall_several"), onclick: () => choose(!root.classList.contains("sg-marking")) });
 const count = make("span", { role: "status" });
-const refine = make("button", { class: "sg-pill sg-primary", text: text("wall_refine"), title: text("wall_refine_title"), onclick: go });
+const refine = make("button", { class: "sg-pill sg-primary", text: text("wall_refine"), title: text("wall_refine_title"), onclick: ({ detail }) => detail > 1 || go() });
 const alone = make("button", { class: "sg-pill", "aria-pressed": "false", onclick: () => show(!isAlone), text: text("wall_alone") });
 const none = make("button", { class: "sg-pill", text: text("wall_none"), onclick: () => (marked.clear(), choose(false), show(false)) });
 const size = make("input", { type: "range", min: "0", value: "0", "aria-label": text("wall_size") });

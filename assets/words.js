@@ -1,6 +1,6 @@
 /* Earlier prompts of this browser: ArrowUp in the prompt goes back through them as in a terminal, and
    the list under the field can be searched and edited. They are not sent to the server. */
-import { SeedGrid, addListeners, byId, icon, inputOf, make, rove, shortList, text, setValue } from "./base.js";
+import { SeedGrid, addListeners, byId, icon, inputOf, isComposing, make, rove, shortList, text, setValue } from "./base.js";
 
 const prompts = shortList("seedgrid-prompts", 100);
 const { recall } = prompts;
@@ -41,8 +41,8 @@ function go(step) {
 }
 
 /** In a prompt of several lines the arrows move the cursor, unless one is in the list. */
-const isFree = () => at >= 0 || input.selectionStart === 0 || input.offsetHeight < 60;
-const isPlain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing);
+const isFree = () => at >= 0 || input.selectionStart === 0 || input.scrollHeight < 60;
+const isPlain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || isComposing(event));
 input.addEventListener("keydown", (event) => {
   const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
   if (isPlain(event) && step && !(step < 0 && at < 0) && isFree() && go(step)) event.preventDefault();

@@ -69,9 +69,7 @@ export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
 /** Pictures to compare with: the parent first, then the others on the stage. */
 function othersOf(now) {
   const parent = now.parent ? [{ id: now.parent, isParent: true, prompt: text("compare_before") }] : [];
-  const beside = SeedGrid.stageNow().cells.filter(
-    (cell) => cell.state === "done" && !cell.lost && cell.id !== now.id && cell.id !== now.parent,
-  );
+  const beside = SeedGrid.stageNow().cells.filter((cell) => cell.state === "done" && !cell.lost && cell.id !== now.id && cell.id !== now.parent);
   return [...parent, ...beside];
 }
 
@@ -153,6 +151,7 @@ export function pan(box, { changed = () => undefined, swiped = () => undefined }
   }
 
   box.addEventListener("wheel", (event) => {
+    if (event.target.closest("figcaption")) return;
     event.preventDefault();
     zoom(scale * Math.exp(-event.deltaY / 400), event);
   }, { passive: false });

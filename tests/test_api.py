@@ -26,11 +26,11 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.probe_results import record_width
 from seedgrid.formats import png
 from seedgrid.library import Library
+from seedgrid.library.visitor_libraries import VisitorLibraries
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.api import GRID_FIELDS, Api, default_of
 from seedgrid.web.server.routes import PageServices
-from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0
 

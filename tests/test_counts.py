@@ -89,6 +89,8 @@ def test_a_batch_costs_the_same_whatever_is_wanted(sd: Path, num_pictures: int) 
     with counted(backend) as counts:
         paint(backend, recipes)
     assert counts == {"text_encoder": 2, "unet": 3, "decoded": 4}
+    (loaded,) = backend._pipelines._loaded.values()
+    assert "step" not in vars(loaded.pipeline.scheduler), "it would keep the model in memory"
 
 
 @pytest.mark.parametrize("wanted", [False, True])

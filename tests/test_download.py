@@ -49,11 +49,12 @@ def fetched(home: Path) -> Path:
 def test_a_download_is_a_model_and_only_what_is_loaded(hub: Hub, hub_home: Path) -> None:
     """The hub's client once called a snapshot without the README no model at all."""
     told: list[int] = []
+    hub.repositories["someone/foxes"].files["tokenizer/chat_template.jinja"] = b"{{ messages }}"
     model = download("someone/foxes", told.append)
     assert (model.revision, model.path) == (COMMIT, fetched(hub_home))
     assert registry.find("someone/foxes").card == model.card
     there = {p.relative_to(fetched(hub_home)).as_posix() for p in fetched(hub_home).rglob("*.*")}
-    assert {"model_index.json", WEIGHTS} <= there
+    assert {"model_index.json", "tokenizer/chat_template.jinja", WEIGHTS} <= there
     assert not [name for name in there if name.startswith(("README", "whole", "vae_other"))]
     assert not [name for name in there if name.endswith(".bin") or "fp16" in name]
     assert told == sorted(told)

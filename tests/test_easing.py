@@ -17,6 +17,7 @@ from stores import MakeRecipes
 from seedgrid.core.errors import RunError
 from seedgrid.core.events import Eased
 from seedgrid.core.plan import plan_grid
+from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
@@ -68,6 +69,26 @@ def test_past_the_last_rung_it_is_an_error_and_the_next_run_is_as_usual(
     again, codes = told(engine, make_recipes)
     assert (codes, len(again.result())) == ([], 4)
     assert backend.calls[-1].placement == engine.placement
+
+
+def test_portable_pictures_are_eased_to_no_other_bits(
+    engine: Engine, backend: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """Their recipe names neither attention nor tiles, and promises the bits."""
+    backend.faults.extend([full(), full()])
+    recipes = [each.replace(arithmetic="portable-1") for each in make_recipes()]
+    run = engine.submit(plan_grid(recipes), owner="somebody")
+    with pytest.raises(RunError, match="smaller size"):
+        run.result()
+    assert [notice.code for notice in run.notices] == ON_A_PROCESSOR[:1]
+
+
+def test_what_follows_tiles_is_decoded_in_tiles(studio: Studio) -> None:
+    """A refinement of a large final in one piece once filled the memory."""
+    request = Request(prompt="a fox", seeds=(1,), width=64, height=64)
+    (one,) = studio.start_grid(request, placement=Placement(vae_tiling=True)).result()
+    studio.refine(one, [", artsy"])
+    assert studio.backend.calls[-1].placement.vae_tiling
 
 
 def test_what_was_decoded_one_by_one_is_verified_so(

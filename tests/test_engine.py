@@ -80,6 +80,7 @@ def test_a_grid_from_beginning_to_end(engine: Engine, make_recipes: MakeRecipes)
     entries = run.result(SOON_S)
     assert [entry.recipe.seed for entry in entries] == [0, 1, 2, 3]
     assert len({entry.pixels_sha256 for entry in entries}) == 4
+    run.announce(Queued(position=0))  # as by a thread that did not know of the end yet
     assert run.state == "done"
     names = kinds(run)
     assert names[:3] == ["Queued", "Loading", "Started"]

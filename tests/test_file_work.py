@@ -28,7 +28,7 @@ from seedgrid.web.server import files
 from seedgrid.web.server.files import export_routes
 from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
-from seedgrid.web.state.visitor_libraries import OneLibrary
+from seedgrid.web.state.snapshot import OneLibrary
 
 FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "small", "open"
 

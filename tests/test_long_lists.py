@@ -1,14 +1,8 @@
-"""What many pictures, rounds and words cost grows as they do; and no forged tree is without end.
-
-Work is counted in the interpreter's instructions: twice as many of something may be twice the work.
-"""
+"""No line is too long to be read, and no forged tree is without end."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from pictures import as_entry, make_lineage, make_picture, make_recipe
@@ -19,24 +13,6 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.export.sheets import blocks_of
 from seedgrid.web.serializers.pictures import rounds_of, without_trashed
-
-
-def instructions(work: Callable[[], object]) -> int:
-    """Count what the interpreter does, each turn of each loop with it."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal count
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return trace
-
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(None)
-    return count
 
 
 def entry_of(picture: int, parent: int | None, *, round_: int | None = None) -> Entry:
@@ -93,12 +69,6 @@ def test_branches_stand_from_left_to_right_below_their_parents() -> None:
     parents = {0: None, 1: 0, 2: 1, 3: 0, 4: 1, 5: 4}
     rounds = rounds_of([entry_of(picture, parent) for picture, parent in parents.items()])
     order = [int(each.entries[0].id, 16) for each in rounds]
-    assert [(number, each.lane) for number, each in zip(order, rounds, strict=True)] == [
-        (0, 0),
-        (1, 0),
-        (2, 0),
-        (4, 1),
-        (5, 1),
-        (3, 2),
-    ]
+    lanes = [(number, each.lane) for number, each in zip(order, rounds, strict=True)]
+    assert lanes == [(0, 0), (1, 0), (2, 0), (4, 1), (5, 1), (3, 2)]
     assert all(order.index(p) < order.index(n) for n, p in parents.items() if p is not None)

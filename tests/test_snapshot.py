@@ -8,8 +8,7 @@ from following import place_of
 from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import OneLibrary
+from seedgrid.web.state.snapshot import OneLibrary, Snapshots
 
 
 @pytest.fixture

@@ -23,12 +23,12 @@ from test_file_work import ROUTES, paths_of
 
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.diffusion.backend import Placement
+from seedgrid.library.visitor_libraries import VisitorLibraries
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.server.routes import PageServices
 from seedgrid.web.state.page_state import COOKIE, PageState
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
-from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 ANNA, BERT = "a" * 32, "b" * 32
 FIELDS = {"prompt": "a red fox", "seeds": "5-6", "steps": "2", "size": "64x64"}

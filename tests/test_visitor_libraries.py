@@ -10,8 +10,8 @@ from pictures import make_picture
 from refusing import refused
 
 from seedgrid.core.errors import LibraryError
+from seedgrid.library.visitor_libraries import VisitorLibraries
 from seedgrid.storage import starts
-from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 
 class Clock:

@@ -148,10 +148,12 @@ class ManyPainters(Protocol):
 
 def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
     """Return a passport's placement; values that are missing or invalid become the defaults."""
-    offload = passport.offload if passport.offload in get_args(Offload) else "none"
+    device = device or passport.device.partition(":")[0] or "auto"
+    can_offload = device != "cpu" and passport.offload in get_args(Offload)
+    offload = passport.offload if can_offload else "none"
     attention = passport.attention.partition(" ")[0]
     return Placement(
-        device=device or passport.device.partition(":")[0] or "auto",
+        device=device,
         offload=cast("Offload", offload),
         vae_slicing=passport.vae_slicing,
         vae_tiling=passport.vae_tiling,

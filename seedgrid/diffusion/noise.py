@@ -74,13 +74,13 @@ def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Te
 
     Source: Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
     """
-    a, b = start.double(), end.double()
+    a, b = start.cpu().double(), end.cpu().double()  # Apple's graphics chips have no float64.
     cosine = (a.flatten() @ b.flatten() / (a.norm() * b.norm())).clamp(-1, 1)
     angle = torch.arccos(cosine)
     if angle < 1e-4:  # The same seed twice: the formula below would divide by zero.
         return start
     mixed = (torch.sin((1 - weight) * angle) * a + torch.sin(weight * angle) * b) / angle.sin()
-    return mixed.to(start.dtype)
+    return mixed.to(start.dtype).to(start.device)
 
 
 def _mix_rows(noise: Any, other: Any, weights: Sequence[float]) -> Any:

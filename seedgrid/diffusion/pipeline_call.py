@@ -116,6 +116,7 @@ def call_pipeline(
         except Halted:
             return PipelineOutput(steering.trajectories)
         finally:
+            vars(scheduler).pop("step", None)  # Its closure would keep the model in a cycle.
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return PipelineOutput(steering.trajectories, output[0], steering.last, withheld)

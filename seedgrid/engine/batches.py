@@ -159,9 +159,10 @@ class Batches:
 
     def _retry_with_less_memory(self, cells: Cells, error: SeedGridError) -> bool:
         """Requeue a batch, with a placement that needs less memory; False if there is none."""
-        if error.code != "memory_full" or self.run.jobs[cells[0]].recipe.upscaler:
+        recipe, device = self.run.jobs[cells[0]].recipe, str(error.data.get("device"))
+        if error.code != "memory_full" or recipe.upscaler:
             return False  # Upscaler networks have no such placements.
-        smaller = _less_memory(self.run.placement, str(error.data["device"]))
+        smaller = _less_memory(self.run.placement, device, same_bits=recipe.is_portable)
         if smaller is None:
             return False
         self.run.placement, notice = smaller
@@ -179,16 +180,21 @@ class Batches:
         return [find_reusable(self.run, cells, passport, live) for passport, cells in pairs]
 
 
-def _less_memory(now: Placement, device: str) -> tuple[Placement, Notice] | None:
+def _less_memory(
+    now: Placement, device: str, *, same_bits: bool
+) -> tuple[Placement, Notice] | None:
     """Return a placement that needs less memory, with a notice to announce; None if there is none.
 
-    Changes that alter no bit come first; passports record the others, so verifying repeats them.
+    Changes that alter no bit come first, with `same_bits` alone; passports record the others, so
+    verifying repeats them.
     """
     if not device.startswith("cpu") and now.offload != _OFFLOADS[-1]:
         offload = _OFFLOADS[_OFFLOADS.index(now.offload) + 1]
         return replace(now, offload=offload), Notice("memory_offload", value=offload)
     if not now.vae_slicing:
         return replace(now, vae_slicing=True), Notice("memory_decoding")
+    if same_bits:
+        return None
     if now.attention != "sliced":
         return replace(now, attention="sliced"), Notice("memory_attention")
     if not now.vae_tiling:

@@ -257,7 +257,8 @@ class Run:
         """Append events and wake all watchers. For the engine only; RuntimeError after the end."""
         with self._changed:
             for event in events:
-                self._append(event)
+                if not (self.has_ended and isinstance(event, Queued)):  # It was stopped meanwhile.
+                    self._append(event)
             self._changed.notify_all()
             listeners = tuple(self._listeners)
         for listener in listeners:

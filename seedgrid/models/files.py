@@ -35,7 +35,7 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers"})
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _SETTINGS: Final = (("Scheduler", "scheduler_config.json"), ("Guidance", "guider_config.json"))
 """Configuration files with names other than `config.json`, by a part of the class name."""
-_LOADED_SUFFIXES: Final = (".json", ".txt", ".model", SUFFIX, GGUF)
+_LOADED_SUFFIXES: Final = (".json", ".txt", ".model", ".jinja", SUFFIX, GGUF)
 _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
 """Required components; others may be empty, for example a safety checker."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")

@@ -19,7 +19,7 @@ from seedgrid.models.files import INDEX, SUFFIX, VARIANT, is_lora, parse_object
 
 logger = logging.getLogger(__name__)
 
-_LOADABLE: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
+_LOADABLE: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|jinja|safetensors)")
 _TINY_FILES: Final = ("config.json", "diffusion_pytorch_model.safetensors")
 _TINY_DECODERS: Final = {
     (4, 0.18215): "madebyollin/taesd",

@@ -161,7 +161,7 @@ class Studio:
     @property
     def verifier(self) -> Verifier:
         """Verifies pictures and probes the lock, between two batches of the engine."""
-        return self._get_or_make(Verifier, lambda: Verifier(self.engine, self.card, self.placement))
+        return self._get_or_make(Verifier, lambda: Verifier(self.engine, self.card))
 
     def begin_to_close(self) -> None:
         """Stop what is running and accept nothing more; `close` waits for the end."""
@@ -563,6 +563,9 @@ class Studio:
         narrowed = [(parent, list(map(at_advised_width, recipes))) for parent, recipes in rows]
         widths = [width_notices(each, parent.recipe.lock_width) for parent, each in narrowed]
         notices = [*notices, *(notice for several in widths for notice in several)]
+        if any(parent.passport.vae_tiling for parent, _ in rows):
+            placement = options.get("placement") or self.placement
+            options["placement"] = replace(placement, vae_tiling=True)
         unique = [each for at, each in enumerate(notices) if each not in notices[:at]]
         return self._submit(plan_refine(narrowed), unique, options)
 

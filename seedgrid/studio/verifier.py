@@ -29,12 +29,9 @@ _BATCH: Final = 64  # Number of pictures that are verified together
 class Verifier:
     """Verifies pictures, makes films, probes the lock; a new run cancels a probe. Thread-safe."""
 
-    def __init__(
-        self, engine: Engine, card: Callable[[str | None], ModelCard], placement: Placement
-    ) -> None:
+    def __init__(self, engine: Engine, card: Callable[[str | None], ModelCard]) -> None:
         self._engine = engine
         self._card = card
-        self._placement = placement
         self._probe_watch = Unwatched()
 
     def verify(

@@ -70,6 +70,8 @@ def _verify_batch(
     batch: Sequence[Claim], backend: Backend, watch: Watch, device: str | None
 ) -> list[Verdict]:
     try:
+        if batch[0].recipe.is_portable:
+            device = device or "auto"  # Its bits are those of every device.
         placement = placement_of(batch[0].passport, device=device)
         # A file can claim any number of threads; an excessive one is reported as a difference.
         if (placement.threads or 0) > _THREADS_A_CORE * (os.cpu_count() or 1):

@@ -50,6 +50,7 @@ with large_import(), ExitStack() as stack:
     from seedgrid.diffusion.deferred import DeferredBackend, InstalledBackend
     from seedgrid.engine import Bounds
     from seedgrid.formats.own_texts import check_signing
+    from seedgrid.library.visitor_libraries import VisitorLibraries
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.server.app import make_server
@@ -57,7 +58,6 @@ with large_import(), ExitStack() as stack:
     from seedgrid.web.server.page import MAX_FILE_MB
     from seedgrid.web.server.routes import PageServices
     from seedgrid.web.server.waiting import FileWorkBounds
-    from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")
 

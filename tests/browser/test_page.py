@@ -61,6 +61,10 @@ def test_every_id_of_the_contract_is_there_from_the_start(page: Page) -> None:
         assert (int(re.findall(r"\d+", colour)[0]) > 128) is is_light
 
 
+KOREAN_R = """document.body.dispatchEvent(
+    new KeyboardEvent("keydown", { key: "ㄱ", code: "KeyR", bubbles: true }))"""
+
+
 def test_the_keyboard_alone_is_enough(page: Page) -> None:
     """Ctrl+Enter, 1-4, R, B, Z, F and Esc do what their buttons do, and ? lists them.
 
@@ -88,7 +92,7 @@ def test_the_keyboard_alone_is_enough(page: Page) -> None:
     expect(page.locator("dialog.sg-zoom")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("dialog.sg-zoom")).to_have_count(0)
-    page.locator("body").press("r")
+    page.evaluate(KOREAN_R)
     page.wait_for_function("document.querySelector(\"[data-cell='0']\").dataset.seed === '2'")
     wait_until_done(page)
     page.locator("body").press("b")

@@ -17,14 +17,14 @@ from starlette.responses import Response, StreamingResponse
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.variations import STRONG, SUBTLE
+from seedgrid.library.visitor_libraries import VisitorLibraries
 from seedgrid.studio import Studio
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import PaintingActions
 from seedgrid.web.server.page import json_answer
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds
 from seedgrid.web.state.page_state import PageUpdate
-from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
+from seedgrid.web.state.snapshot import OneLibrary, Snapshots
 
 _STREAM_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _HEARTBEAT: Final = ": still here\n\n"
@@ -36,7 +36,7 @@ class PageServices:
     def __init__(
         self,
         studio: Studio,
-        libraries: Libraries | None = None,
+        libraries: OneLibrary | VisitorLibraries | None = None,
         bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
     ) -> None:
         self.studio = studio

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 
 from seedgrid.core.card import ModelCard
@@ -17,13 +18,13 @@ from seedgrid.core.request import Request, ask_again
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.library import Library
+from seedgrid.library.visitor_libraries import VisitorLibraries
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.form import defaults_of, fields_of
 from seedgrid.web.serializers.pictures import Round, path_to, rounds_of, without_trashed
 from seedgrid.web.state.page_state import PageState, PageUpdate
-from seedgrid.web.state.visitor_libraries import Libraries
 
 logger = logging.getLogger(__name__)
 
@@ -80,10 +81,21 @@ def _log_failure(probing: Future[ProbeReport | None]) -> None:
         logger.warning("the lock could not be probed: %s", error)
 
 
+@dataclass(frozen=True)
+class OneLibrary:
+    """The studio's own library for everybody."""
+
+    studio: Studio
+
+    def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
+        """Return the library of a visitor at an address."""
+        return self.studio.library
+
+
 class Snapshots:
     """Makes snapshots. Safe to use from any thread."""
 
-    def __init__(self, studio: Studio, libraries: Libraries) -> None:
+    def __init__(self, studio: Studio, libraries: OneLibrary | VisitorLibraries) -> None:
         self._studio = studio
         self._libraries = libraries
         self.lock = LockBadge(studio)

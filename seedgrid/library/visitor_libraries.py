@@ -1,4 +1,4 @@
-"""Which library a visitor has: the one of this machine, or on a public page one of their own."""
+"""A library for each visitor of a public page, within bounds."""
 
 from __future__ import annotations
 
@@ -16,21 +16,9 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.library import Library
 from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
-from seedgrid.studio import Studio
 
 AWAY_S: Final = 6 * 3600.0  # After so long without a request a library is deleted
 _KEPT_S: Final = 1800.0  # A library that was used so recently is not deleted to make room
-
-
-@dataclass(frozen=True)
-class OneLibrary:
-    """The studio's own library for everybody."""
-
-    studio: Studio
-
-    def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
-        """Return the library of a visitor at an address."""
-        return self.studio.library
 
 
 @dataclass(eq=False)
@@ -165,6 +153,3 @@ class VisitorLibraries:
         visit.num_bytes = 0
         starts.forget(visit.folder / "starts")
         delete_aside(visit.folder)
-
-
-Libraries = OneLibrary | VisitorLibraries
