@@ -11,7 +11,7 @@ GREY = (0.299, 0.587, 0.114)
 EDGE_WEIGHT = 1.0
 FAINT_EDGE = 85.0
 """A slope of grey values that `fidelity.py` may just take for an edge: half of one, here."""
-MISSED_EDGE_WEIGHT = 0.3
+MISSED_EDGE_WEIGHT = 0.5
 """At 0.6 smudges fill with dots."""
 EDGE_SOFTNESS = 12.0
 
