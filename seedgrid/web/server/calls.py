@@ -65,12 +65,11 @@ class BoundedBody:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
         has_body = scope["type"] == "http" and scope["method"] not in ("GET", "HEAD")
-        path = route_path(scope)
-        refusal = await self._refusal(path, Headers(scope=scope)) if has_body else None
+        refusal = await self._refusal(scope) if has_body else None
         await (refusal or self._app)(scope, receive, send)
 
-    async def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        length = body_length(headers)
+    async def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        path, length = route_path(scope), body_length(Headers(scope=scope))
         if length is None:
             return PlainTextResponse("say how long the request is", status_code=411)
         if path.startswith(MODEL_FILES):
