@@ -11,11 +11,11 @@ function show(value) {
   now = value.id ? value : null;
   const card = now ? full(value) : empty();
   card.classList.add("sg-card-head");
-  const typing = element.dataset.pictureId === value.id && element.querySelector(".sg-note:focus");
-  const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), typing || noteField(value)] : [];
+  const typing = element.dataset.pictureId === value.id && element.querySelector(".sg-note:focus"); // stays where it is
+  const [facts, note] = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), typing || noteField(value)] : [];
   const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : (value.hint ?? (now ? "card_picked" : "card_none"));
-  element.replaceChildren(card, ...rest);
-  if (typing) typing.focus();
+  for (const old of [...element.childNodes]) if (old !== typing) old.remove();
+  element.prepend(...[card, facts, note !== typing && note].filter(Boolean));
   star.setAttribute("aria-pressed", String(Boolean(now?.favourite)));
   byId("sg-hint").textContent = text(said);
   if (now && !now.isEarly) {
@@ -138,8 +138,8 @@ document.addEventListener("sg-card", (event) => {
 shows.verdict = showVerdict;
 byId("sg-verify").addEventListener("click", async () => {
   verifying?.abort();
-  verifying = new AbortController();
-  const { signal } = verifying;
+  const { signal } = (verifying = new AbortController());
+  verdict.dataset.pictureId = pick().picked;
   const came = await SeedGrid.listen("verify", { id: pick().picked }, signal);
   if (!came && !signal.aborted) SeedGrid.send("healthz").catch(() => null); // which says so where nobody answers
 });

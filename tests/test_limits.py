@@ -45,9 +45,9 @@ def test_only_uploads_have_large_bodies(tmp_path: Path, path: str) -> None:
 def test_an_upload_is_bounded(tmp_path: Path, path: str) -> None:
     """One by its own size, all by what lies on the disk."""
     guarded = client(tmp_path, upload=1e6, together=2e6)
-    (tmp_path / "lying.png").write_bytes(bytes(800_000))
     assert guarded.post(path, content=b"1" * 900_000).status_code == 200
     assert guarded.post(path, content=b"1" * 1_100_000).status_code == 413
+    (tmp_path / "lying.png").write_bytes(bytes(1_500_000))
     assert guarded.post(path, content=b"1" * 900_000).status_code == 507
 
 
@@ -63,9 +63,9 @@ def test_what_lies_for_an_hour_goes(tmp_path: Path) -> None:
     old, new = tmp_path / "a" / "old.png", tmp_path / "b" / "new.png"
     for path in (old, new):
         path.parent.mkdir()
-        path.write_bytes(bytes(10_000))
+        path.write_bytes(bytes(100_000))
     os.utime(old, (time.time() - 4000,) * 2)
-    assert delete_old_files(tmp_path, 3600.0) == 10_000
+    assert delete_old_files(tmp_path, 3600.0) == 100_000
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [new]
     assert not old.parent.exists()
 

@@ -64,20 +64,6 @@ def test_polishing_draws_more_of_what_is_hard_and_of_the_guide() -> None:
     assert min(styles.values()) > 0.8 * (1 - polish.HARD_SHARE) * len(drawn) / 9
 
 
-def test_polishing_draws_more_compositions_on_the_edge_of_a_decision() -> None:
-    """There the sign of a number decides where a subject looks; other numbers are as ever."""
-    from tools.training import polish
-    from tools.training.composition import NUM_NORMALS, THRESHOLDS
-
-    rng = np.random.default_rng(0)
-    drawn = np.stack([polish.chosen_normals(rng) for _ in range(3000)])
-    near = (np.abs(drawn) < polish.NEAR).mean(0)
-    others = [number for number in range(NUM_NORMALS) if number not in THRESHOLDS]
-    assert near[THRESHOLDS[0]] > 2 * near[others].max()
-    assert drawn[:, others].std(0) == pytest.approx(1, abs=0.06)
-    assert (drawn[:, THRESHOLDS] > 0).mean(0) == pytest.approx(0.5, abs=0.05)
-
-
 def test_a_grown_tokenizer_reads_what_it_knew_as_before() -> None:
     """Words of new subjects are one token each; captions of the old ones keep their ids."""
     from dataclasses import replace

@@ -18,14 +18,6 @@ from numpy.typing import NDArray
 NUM_NORMALS = 12
 """How many independent standard normal numbers decide a composition."""
 
-THRESHOLDS = (3, 8, 9)
-"""The numbers of which the sign alone decides something: `flip`, a part of `hills`, of `layout`."""
-
-
-def draw_normals(rng: np.random.Generator) -> NDArray[np.float32]:
-    """The numbers of a composition, shape `(12,)`."""
-    return rng.normal(size=NUM_NORMALS).astype(np.float32)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Composition:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from tools.training.composition import draw_normals
+from tools.training.composition import NUM_NORMALS
 from tools.training.latents import LatentMap
 from tools.training.places import work_dir
 from tools.training.scenes import draw
@@ -41,7 +41,6 @@ def draw_many(
     seed: int | list[int],
     count: int,
     choose: Callable[[np.random.Generator], Wording] = draw_wording,
-    compose: Callable[[np.random.Generator], NDArray[np.float32]] = draw_normals,
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32], list[Wording]]:
     """Draw pictures.
 
@@ -49,13 +48,12 @@ def draw_many(
         seed: of the words and the numbers.
         count: how many.
         choose: draws what one of them shows.
-        compose: draws its numbers, shape `(12,)`.
 
     Returns:
         Pictures `(count, 256, 256, 3)`, normals `(count, 12)` and wordings.
     """
     rng = np.random.default_rng(seed)
-    recipes = [(choose(rng), compose(rng)) for _ in range(count)]
+    recipes = [(choose(rng), rng.normal(size=NUM_NORMALS).astype(np.float32)) for _ in range(count)]
     pictures = np.stack([draw(wording, normals) for wording, normals in recipes])
     return (
         pictures,

@@ -29,7 +29,6 @@ from torch import nn
 from tools.training import denoiser
 from tools.training.batches import CAPTION_DROPOUT
 from tools.training.checkpoints import note, part, save_checkpoint
-from tools.training.composition import THRESHOLDS, draw_normals
 from tools.training.coupling import write_normals
 from tools.training.dataset import draw_many, latent_map
 from tools.training.latents import LatentMap
@@ -60,11 +59,6 @@ FIRST_SHARE = 0.05
 
 BARE_SHARE = 0.4
 """How many show a subject in a style and nothing else, as first prompts do."""
-
-NEAR_SHARE = 0.3
-"""In how many a number whose sign decides something, mostly where a subject looks, is near 0."""
-NEAR = 0.08
-"""Its spread there: the edge between looking left and right is learned from few others."""
 
 PLAIN_SHARE = 0.5
 """How many captions are in the typical form."""
@@ -100,7 +94,7 @@ def checkpoint_path() -> Path:
 
 def _drawn(latent_map: LatentMap, seed: int, size: int, step: int) -> Batch:
     """Latents, numbers and captions of the batch of a step."""
-    pictures, normals, wordings = draw_many([seed, step], size, chosen_wording, chosen_normals)
+    pictures, normals, wordings = draw_many([seed, step], size, chosen_wording)
     rng = np.random.default_rng([seed, step, 1])
     return latent_map.encode(pictures), normals, [_caption(wording, rng) for wording in wordings]
 
@@ -117,14 +111,6 @@ def chosen_wording(rng: np.random.Generator) -> Wording:
     if rng.random() < BARE_SHARE:
         return Wording(subject=wording.subject, style=wording.style)
     return wording
-
-
-def chosen_normals(rng: np.random.Generator) -> NDArray[np.float32]:
-    """The numbers of a composition, of which one that has a threshold is now and then near it."""
-    normals = draw_normals(rng)
-    if rng.random() < NEAR_SHARE:
-        normals[rng.choice(THRESHOLDS, p=(0.6, 0.2, 0.2))] *= NEAR
-    return normals
 
 
 def _caption(wording: Wording, rng: np.random.Generator) -> str:

@@ -27,8 +27,8 @@ from seedgrid.core.text import one_line
 MAX_BODY_BYTES: Final = 300_000  # Without files: a long prompt, or 2,000 pictures' ids
 MODEL_FILES: Final = "/seedgrid/models/file/"  # Any size: the route checks sender and disk
 _UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
+_LEAST_BYTES: Final = 65_536  # What a file counts at least: looking at each takes time, too
 KEPT_S: Final = 3600.0  # How long uploads, and copies for programs, are kept
-_COUNT_S: Final = 10.0  # Between two counts of the bytes of uploads
 _TIDY_S: Final = 60.0  # Between two calls of a task of `every_minute`
 
 CALLS: Final = re.compile(  # Routes of the Gradio API: values as a list, or by names
@@ -60,7 +60,6 @@ class BoundedBody:
         self._folder = folder
         self._upload_bytes = upload_bytes
         self._total_bytes = total_bytes
-        self._stored_bytes, self._count_at_s = 0, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it: 411 without a length, 413 or 507 for too many bytes."""
@@ -79,18 +78,12 @@ class BoundedBody:
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        if is_upload and room is not None and await self._with(length) > room:
+        if not is_upload or room is None:
+            return None
+        if await to_thread.run_sync(delete_old_files, self._folder) + length > room:
             text = "there is no room for uploads at the moment: try again in some minutes"
             return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
         return None
-
-    async def _with(self, length: int) -> int:
-        """Return the folder's size in bytes with an upload; it is counted again now and then."""
-        if time.monotonic() > self._count_at_s:
-            self._count_at_s = time.monotonic() + _COUNT_S
-            self._stored_bytes = await to_thread.run_sync(delete_old_files, self._folder)
-        self._stored_bytes += length
-        return self._stored_bytes
 
 
 def route_path(scope: Scope) -> str:
@@ -124,7 +117,7 @@ def delete_old_files(folder: Path, older_than_s: float | None = None) -> int:
                 if older_than_s is not None and status.st_mtime < now_s - older_than_s:
                     path.unlink()
                 else:
-                    total += max(status.st_size, 4096)
+                    total += max(status.st_size, _LEAST_BYTES)
         if Path(root) != folder:
             with contextlib.suppress(OSError):  # The folder is not empty.
                 Path(root).rmdir()
