@@ -108,6 +108,13 @@ def test_a_task_that_hangs_is_told() -> None:
         may_return.set()
 
 
+def test_a_task_of_pictures_never_painted_here_may_take_any_time(make_recipes: MakeRecipes) -> None:
+    """A large model's first verification on a processor takes hours."""
+    with Engine(FakeBackend(), MemoryStore(), patience=SILENT) as engine:
+        pause = threading.Event().wait  # Ten times as long as a painter may be silent
+        assert not engine.submit_task(lambda _: pause(1), recipes=make_recipes()).result(SOON_S)
+
+
 def test_closing_does_not_wait_for_a_painter_that_hangs(make_recipes: MakeRecipes) -> None:
     """It is left behind after the patience for closing."""
     backend = Hanging()

@@ -36,7 +36,7 @@ class Patience:
     """How long a painter may report nothing (step, tile, loading) before it counts as hung."""
 
     stop_s: float = 60.0  # After its run was cancelled, on top of the estimate of its batch
-    silence_s: float = 1800.0  # At any time; for a task ten times its estimate is added
+    silence_s: float = 1800.0  # At any time; for a task ten times its estimate, if any, is added
     close_s: float = 2.0  # How long `Engine.close` waits for a painter
     check_s: float = 0.5  # Time between two checks of its heartbeat
 
@@ -127,7 +127,8 @@ class Worker:
     def _patience_s(self, work: Work | None) -> float:
         patience, estimate_s = self._shared.patience, self._estimate_s
         if isinstance(work, Task):
-            return patience.silence_s + _TASK_FACTOR * self._shared.speeds.estimate_s(work.recipes)
+            known_s = self._shared.speeds.known_s(work.recipes)
+            return math.inf if known_s is None else patience.silence_s + _TASK_FACTOR * known_s
         if work is not None and work.run.cancelled and estimate_s is not None:
             return min(patience.silence_s, patience.stop_s + estimate_s)
         return patience.silence_s

@@ -98,7 +98,10 @@ class Verifier:
         future raises `RunCancelled` if the probe is cancelled.
         """
         watch = self._probe_watch = Unwatched()
-        return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
+        return self._engine.submit_task(
+            lambda backend: backend.probe(recipe, placement, watch),
+            recipes=[recipe] * recipe.lock_width,
+        )
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
         """Probe the lock for a request's recipe, and wait; without a width, at the model's.
