@@ -88,7 +88,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
   const all = button("all", "library_all", takeAll);
   const favourite = button("favourite", "help_favourite", love);
   const compare = button("compare", "compare", () => holdAgainst(items()[0], items().slice(1)));
-  const download = make("a", { class: "sg-pill sg-download", download: "", text: text("library_download") });
+  const download = make("a", { class: "sg-pill sg-download", target: "_blank", text: text("library_download") });
   const remove = button("remove", "library_remove", throwAway);
   const tags = tagField(retag);
   const tools = make("div", { class: "sg-selected-tools" }, favourite, compare, download, remove);

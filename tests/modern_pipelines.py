@@ -20,6 +20,8 @@ from diffusers.pipelines.kolors.tokenizer import ChatGLMTokenizer
 from pipeline_parts import (
     BETAS,
     OF_SDXL,
+    SMALL,
+    SMALL_DOUBLE,
     clip_text,
     clip_tokenizer,
     flow_euler,
@@ -158,10 +160,7 @@ def flux2_transformer(seed: int, words: int, **changes: Any) -> Any:
     return seeded(
         diffusers.Flux2Transformer2DModel(
             in_channels=16,
-            num_layers=1,
-            num_single_layers=1,
-            attention_head_dim=16,
-            num_attention_heads=2,
+            **SMALL_DOUBLE,
             joint_attention_dim=words,
             timestep_guidance_channels=32,
             axes_dims_rope=(4, 4, 4, 4),
@@ -223,10 +222,7 @@ def chroma() -> Any:
     """Build Chroma's shape: Flux with T5 alone, and a network in place of the guidance."""
     transformer = diffusers.ChromaTransformer2DModel(
         in_channels=16,
-        num_layers=1,
-        num_single_layers=1,
-        attention_head_dim=16,
-        num_attention_heads=2,
+        **SMALL_DOUBLE,
         joint_attention_dim=32,
         axes_dims_rope=(4, 4, 8),
         approximator_num_channels=8,
@@ -311,9 +307,7 @@ def cogview4() -> Any:
     transformer = diffusers.CogView4Transformer2DModel(
         in_channels=4,
         out_channels=4,
-        num_layers=1,
-        attention_head_dim=16,
-        num_attention_heads=2,
+        **SMALL,
         text_embed_dim=64,
         time_embed_dim=8,
         condition_dim=4,
@@ -367,9 +361,7 @@ def krea2() -> Any:
         },
     )
     transformer = diffusers.Krea2Transformer2DModel(
-        num_layers=1,
-        attention_head_dim=16,
-        num_attention_heads=2,
+        **SMALL,
         num_key_value_heads=1,
         intermediate_size=64,
         timestep_embed_dim=32,
@@ -418,10 +410,7 @@ def hunyuan_image() -> Any:
     transformer = diffusers.HunyuanImageTransformer2DModel(
         in_channels=4,
         out_channels=4,
-        num_attention_heads=2,
-        attention_head_dim=16,
-        num_layers=1,
-        num_single_layers=1,
+        **SMALL_DOUBLE,
         num_refiner_layers=1,
         guidance_embeds=True,
         text_embed_dim=64,
@@ -455,10 +444,7 @@ def hidream() -> Any:
         patch_size=2,
         in_channels=4,
         out_channels=4,
-        num_layers=1,
-        num_single_layers=1,
-        attention_head_dim=16,
-        num_attention_heads=2,
+        **SMALL_DOUBLE,
         caption_channels=[32, 64],
         text_emb_dim=64,
         num_routed_experts=2,

@@ -17,6 +17,10 @@ VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
 BETAS = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear"}
 """The noise of Stable Diffusion's kind of schedule."""
 
+SMALL: dict[str, Any] = {"num_layers": 1, "attention_head_dim": 16, "num_attention_heads": 2}
+SMALL_DOUBLE = SMALL | {"num_single_layers": 1}
+"""The size of a transformer with one block, and with one of each of two kinds."""
+
 OF_SDXL: dict[str, Any] = {
     "attention_head_dim": (2, 4),
     "use_linear_projection": True,

@@ -17,6 +17,8 @@ from modern_pipelines import MODERN
 from pipeline_parts import (
     BETAS,
     OF_SDXL,
+    SMALL,
+    SMALL_DOUBLE,
     VOCABULARY,
     clip_text,
     clip_tokenizer,
@@ -127,10 +129,7 @@ def flux() -> Any:
     """Build Flux's shape: CLIP and T5, packed latents, guidance as an input."""
     transformer = diffusers.FluxTransformer2DModel(
         in_channels=16,
-        num_layers=1,
-        num_single_layers=1,
-        attention_head_dim=16,
-        num_attention_heads=2,
+        **SMALL_DOUBLE,
         joint_attention_dim=32,
         pooled_projection_dim=32,
         axes_dims_rope=(4, 4, 8),
@@ -178,9 +177,7 @@ def sana_transformer(seed: int, **changes: Any) -> Any:
         diffusers.SanaTransformer2DModel(
             in_channels=4,
             out_channels=4,
-            num_layers=1,
-            num_attention_heads=2,
-            attention_head_dim=16,
+            **SMALL,
             num_cross_attention_heads=2,
             cross_attention_head_dim=16,
             cross_attention_dim=32,

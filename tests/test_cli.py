@@ -126,7 +126,8 @@ def test_bad_input_needs_no_torch() -> None:
     """A mistake is told without the seconds that importing torch takes."""
     code = (
         "import sys; from seedgrid.cli import main\n"
-        "for wrong in (['a', '--seeds', 'abc'], ['a', '--size', '7'], [''], ['--no']):\n"
+        "for wrong in (['a', '--seeds', 'abc'], ['a', '--size', '7'], [''], ['--no'],\n"
+        "              ['a', '--start', '~no-user.png']):\n"
         "    assert main(['grid', *wrong]) == 2\n"
         "assert 'torch' not in sys.modules"
     )

@@ -23,6 +23,7 @@ from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.text import expanded
 from seedgrid.formats import png
 from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
@@ -185,7 +186,7 @@ def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path
 
     A missing file gets a verdict of its own if several names were given.
     """
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".png")
         found = [file for file in files if not png.is_sheet(file)]

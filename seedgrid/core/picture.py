@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints
 
 from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.recipe import Passport, Recipe, Value
-from seedgrid.core.text import one_line
+from seedgrid.core.text import expanded, one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -156,7 +156,7 @@ class Entry:
             LibraryError: `picture_lost`: its file is gone.
             OSError: The copy cannot be written.
         """
-        copy = Path(path).expanduser().absolute()
+        copy = expanded(path).absolute()
         unfinished = copy.with_name(f"{copy.name}.part")
         unfinished.write_bytes(self.read_file())
         return unfinished.replace(copy)

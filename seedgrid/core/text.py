@@ -12,10 +12,12 @@ direction. They are escaped; letters of every script, and joiners of scripts and
 """
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
+from pathlib import Path
 from typing import Final
 
 _LINE_ENDS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
@@ -102,6 +104,11 @@ def library_release(version: str) -> str | None:
 MAX_NAME_CHARACTERS: Final = 80  # Of the words in a file name
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FALLBACK_NAME: Final = "seedgrid"
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path with its `~` replaced; `~name` stays where there is no such user."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (`Path.expanduser` raises for `~name`)
 
 
 def picture_filename(prompt: str, seed: int, change: str = "") -> str:

@@ -26,6 +26,7 @@ from seedgrid.core.picture import (
     pixels_sha256,
 )
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.text import expanded
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import signed
 from seedgrid.library import rebuild
@@ -65,7 +66,7 @@ class Library(Searches):
     def __init__(
         self, folder: Path, *, busy_timeout_s: float = 30.0, quota: LibraryQuota | None = None
     ) -> None:
-        self.folder = folder.expanduser().absolute()
+        self.folder = expanded(folder).absolute()
         database = Database(self.folder / "library.db", timeout_s=busy_timeout_s)
         super().__init__(PictureFiles(self.folder), database)
         self._quota = quota

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from seedgrid.core.errors import InputError, Notice, PictureError
 from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.prompts import read_scale
+from seedgrid.core.text import expanded
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, read_foreign
 from seedgrid.formats.own_texts import WORK_KEY, WorkPicture, read_work
@@ -68,7 +69,7 @@ def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
     """Import every picture of these files, folders and bundles, one after the other."""
     for path in paths:
         try:
-            source = path.expanduser()
+            source = expanded(path)
             if source.suffix.lower() == ".zip" and not source.is_dir():
                 yield from _take_bundle(library, source)
                 continue

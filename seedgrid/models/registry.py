@@ -13,7 +13,7 @@ from typing import Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType, ModelRef
-from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
+from seedgrid.core.text import expanded, is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import default_model, models_folders
 from seedgrid.models import files as model_files
 from seedgrid.models.cards import check_room, make_card
@@ -95,7 +95,7 @@ def find(name: str | None) -> Model:
         raise ModelError("model_gguf", value=path.name)
     if path.suffix in model_files.PICKLE_SUFFIXES:
         raise ModelError("model_pickle", value=path.name, file=path.name)
-    path = path.expanduser()
+    path = expanded(path)
     if _may_be_model(path):
         model = _as_model(path.resolve())
         known, used = recall_texts(_PATHS).get(model.id, []), str(model.path)

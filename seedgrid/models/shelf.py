@@ -19,7 +19,7 @@ import platformdirs
 
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora, Upscaler
-from seedgrid.core.text import is_folder_name
+from seedgrid.core.text import expanded, is_folder_name
 from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.files import SUFFIX, Header, configuration_source, is_lora, read_header
 from seedgrid.storage.cache import file_digest, recall_texts, remember_one
@@ -52,7 +52,7 @@ class Shelf(Generic[NamedT]):
 
     def add(self, path: Path) -> NamedT:
         """Store a file's path by its name, for `find`; raise `KIND_missing` or `KIND_damaged`."""
-        path = path.expanduser().absolute()
+        path = expanded(path).absolute()
         if path.suffix != SUFFIX or not path.is_file():
             raise InputError(f"{self.kind}_missing", field=self.field, value=path.name[:80])
         named = self._checked(path)

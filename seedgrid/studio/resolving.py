@@ -24,6 +24,7 @@ from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.prompts import alternatives, names_list, read_tags
 from seedgrid.core.recipe import Lora, Recipe
 from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.core.text import expanded
 from seedgrid.core.variables import is_public
 from seedgrid.core.variations import Region, check_feather
 from seedgrid.diffusion.backend import Placement
@@ -89,7 +90,7 @@ def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
         return picture
     if is_id(picture):
         return library().find(str(picture))
-    path = Path(picture).expanduser()
+    path = expanded(picture)
     data = png.read_bytes(path)
     record = png.read(data)
     return Entry(
@@ -107,7 +108,7 @@ def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
     if isinstance(picture, str) and starts.place_of(picture) is not None:
         return picture
     if isinstance(picture, str | Path) and not is_id(picture):
-        pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
+        pixels = starts.read_picture(png.read_bytes(expanded(picture)))
     else:
         pixels = png.read_pixels(find_picture(picture, library).path)
     return library().keep_start(pixels)
@@ -149,7 +150,7 @@ def _read_mask(only: AnyMask) -> Pixels:
         return np.where(white[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
     if isinstance(only, str) and starts.place_of(only) is not None:
         return starts.pixels(only)
-    return starts.read_picture(png.read_bytes(Path(only).expanduser()))
+    return starts.read_picture(png.read_bytes(expanded(only)))
 
 
 def with_start(request: Request, library: Callable[[], Library]) -> Request:

@@ -24,6 +24,7 @@ from seedgrid.core.plan import Job, plan_again, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES, open_lists
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Advice, Request, advise, ask_again
+from seedgrid.core.text import expanded
 from seedgrid.core.variables import default_library, default_model, is_public
 from seedgrid.core.variations import noise_variations, refine, words_of
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, like_passport
@@ -99,7 +100,7 @@ class Studio:
         on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.model = model or default_model()
-        self.library_folder = Path(library or default_library()).expanduser().absolute()
+        self.library_folder = expanded(library or default_library()).absolute()
         starts.add_folder(self.library_folder / STARTS)
         # For runs that name no placement
         self.placement = placement or Placement(device=device, previews=False)
@@ -276,7 +277,7 @@ class Studio:
         """
         from seedgrid.export.film import check_suffix, write_film
 
-        path = Path(path).expanduser()
+        path = expanded(path)
         check_suffix(path)  # Before anything is painted.
         film = self.verifier.start_film(self.find(picture)).result()
         write_film(film, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 
@@ -28,9 +27,10 @@ ZOOM = "dialog.sg-zoom"
 
 
 def _zip(page: Page, selector: str) -> dict[str, bytes]:
-    """Return the files of the archive behind a link."""
-    link = page.locator(selector).evaluate("(link) => link.href")
-    with zipfile.ZipFile(io.BytesIO(httpx.get(link).content)) as archive:
+    """Return the files of the archive that a link downloads."""
+    with page.expect_download() as download:
+        page.click(selector)
+    with zipfile.ZipFile(download.value.path()) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
@@ -103,6 +103,11 @@ def test_a_grid_a_tree_and_a_selection_leave_as_pictures(page: Page) -> None:
     expect(page.locator("#sg-library .sg-selected")).to_contain_text("2 selected")
     assert ids(page) == there
     assert len(_zip(page, "#sg-library .sg-download")) == 2
+    link = page.locator("#sg-library .sg-download")
+    link.evaluate("link => (link.href = link.href.replace(/ids=.*/, 'ids=gone'))")
+    with page.expect_popup() as refused:  # A refusal is read, not saved as a file that failed
+        link.click()
+    expect(refused.value.locator("body")).to_have_text("there is nothing to download")
 
 
 def test_a_poster_brings_a_work_back_on_anybodys_page(

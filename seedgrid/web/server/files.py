@@ -32,7 +32,7 @@ from seedgrid.storage.unpacking import unpacked
 from seedgrid.studio import check_starts
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.stage import opening_files
-from seedgrid.web.server.page import FOREVER, UNCACHED, json_answer
+from seedgrid.web.server.page import FOREVER, UNCACHED, json_answer, sentence
 from seedgrid.web.server.routes import PageServices
 from seedgrid.web.server.waiting import FileWork, FileWorkBounds, Holding
 from seedgrid.web.state.page_state import Asks, PageUpdate, Who, next_epoch, read_state
@@ -224,7 +224,7 @@ async def _answered(
         except SeedGridError as error:
             codes = {"download_many": 413, "download_large": 413}
             status = 429 if isinstance(error, RunError) else codes.get(error.code, 409)
-            return PlainTextResponse(str(error), status_code=status)
+            return PlainTextResponse(sentence(error, who.language), status_code=status)
         return Holding(answer, cleanup.pop_all())
 
 

@@ -5,7 +5,6 @@ Only this machine's user may change models; a public page's visitors may downloa
 
 import re
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from anyio import to_thread
@@ -15,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from seedgrid.core.errors import ModelError, RunError, SeedGridError
+from seedgrid.core.text import expanded
 from seedgrid.core.variables import is_public
 from seedgrid.models.cards import first_fitting, size_text
 from seedgrid.models.catalogue import FirstModel
@@ -156,7 +156,7 @@ def _act(manager: ModelManager, action: Action, name: str, language: str) -> str
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
     """Add a folder or a file, or start the download of a hub id or of a hub page's address."""
-    hub_id, path = hub_name(name), Path(name).expanduser()
+    hub_id, path = hub_name(name), expanded(name)
     if read_download(hub_id)[0] is not None and not path.exists():
         manager.download(hub_id)
         return ""
