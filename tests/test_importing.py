@@ -51,7 +51,7 @@ def test_ours_come_in_with_their_lineage(library: Library, tmp_path: Path) -> No
 
 
 def test_importing_twice_changes_nothing(library: Library, tmp_path: Path) -> None:
-    """A picture that is there is recognised, also when its file was packed anew."""
+    """A picture that is there is recognised; one in the trash or damaged is there again."""
     data = ours()
     (tmp_path / "fox.png").write_bytes(data)
     taken(library, tmp_path / "fox.png")
@@ -60,7 +60,12 @@ def test_importing_twice_changes_nothing(library: Library, tmp_path: Path) -> No
     results = taken(library, tmp_path / "fox.png", tmp_path / "packed.png")
 
     assert [result.is_new for result in results] == [False, False]
+    (entry,) = library.search().entries
+    library.trash(entry.id)
+    entry.path.write_bytes(data[:99])
+    taken(library, tmp_path / "fox.png")
     assert len(library.search().entries) == 1
+    assert entry.read_file() == data
 
 
 def test_another_picture_under_a_known_id_is_kept_beside_it(
@@ -82,7 +87,8 @@ def test_a_folder_comes_in_whole(library: Library, tmp_path: Path) -> None:
     (tmp_path / "art" / "deep").mkdir(parents=True)
     (tmp_path / "art" / "a.png").write_bytes(ours(seed=1))
     (tmp_path / "art" / "deep" / "B.PNG").write_bytes(ours(seed=2))
-    (tmp_path / "art" / "notes.txt").write_text("no picture")
+    for name in ("notes.txt", "._a.png"):  # The second is macOS's, beside a.png
+        (tmp_path / "art" / name).write_text("no picture")
     (tmp_path / "art" / "loop").symlink_to(tmp_path / "art")
 
     results = taken(library, tmp_path / "art")

@@ -102,12 +102,14 @@ def test_another_model_paints_the_same_seed(parent: Recipe) -> None:
         ("scheduler nonsense", "scheduler_unknown"),
         ("model nowhere", "model_missing"),
         ("model wider", "vary_model"),
+        (", (fog:99)", "weight_range"),
+        (", {0|1}{0|1}{0|1}{0|1}{0|1}{0|1}{0|1}{0|1}", "pictures_count"),
     ],
 )
 def test_what_cannot_vary_is_refused_at_the_variation(parent: Recipe, line: str, code: str) -> None:
     """With a sentence, at the field in which it was written."""
     with refused(InputError, code, field="vary"):
-        refine(parent, [", artsy", line], card_of)
+        refine(parent.replace(weights=True), [", artsy", line], card_of)
 
 
 def test_a_lora_of_the_parent_gets_another_scale(parent: Recipe) -> None:

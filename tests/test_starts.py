@@ -100,6 +100,9 @@ def test_an_exported_bundle_holds_the_start(tmp_path: Path, sd: Path, photo: Pat
         (tmp_path / "alone.py").write_text(script(entries))
     check_bundle_reproduced(tmp_path / "art.zip")
     check_reproduced(tmp_path / "alone.py", "--model", sd)
+    (tmp_path / "bare.py").write_text(script(entries, has_starts=False))
+    with pytest.raises(AssertionError, match="what these pictures began from is missing"):
+        check_reproduced(tmp_path / "bare.py", "--model", sd)
     elsewhere = Library(tmp_path / "elsewhere")
     taken = list(take_in(elsewhere, [tmp_path / "art.zip"]))
     assert [each.start for each in taken if each.start] == [entries[0].recipe.start]

@@ -32,10 +32,10 @@ SMALL: dict[str, Any] = {"width": 64, "height": 64, "num_inference_steps": 6}
 
 
 def a_mask(path: Path, size: tuple[int, int] = (64, 64)) -> Path:
-    """Write a mask whose left half is white."""
+    """Write a mask whose left half is white, on a layer that is empty beside it."""
     mask = np.zeros((size[1], size[0]), np.uint8)
     mask[:, : size[0] // 2] = 255
-    Image.fromarray(mask).save(path)
+    Image.merge("LA", [Image.fromarray(mask)] * 2).save(path)
     return path
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from command import run_python
+from pictures import saved_again
 from refusing import refused
 from reports import report_for
 
@@ -61,6 +62,9 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
         assert final.lineage.parent_id == grid[number].id
     with refused(LibraryError, "picture_lost"):
         grid[1].save(studio.library_folder / "copy.png")
+    with pytest.raises(OSError, match="irectory"):
+        grid[0].save(studio.library_folder)
+    assert not list(studio.library_folder.parent.glob("*.part"))
 
 
 def test_refining_a_file_from_elsewhere(studio: Studio, elsewhere: Studio, tmp_path: Path) -> None:
@@ -70,6 +74,8 @@ def test_refining_a_file_from_elsewhere(studio: Studio, elsewhere: Studio, tmp_p
     parent_id = final.lineage.parent_id
     assert parent_id == png.read(file).lineage.picture_id
     assert studio.library.get(parent_id).recipe.seed == 4
+    file.write_bytes(saved_again(file.read_bytes()))
+    assert studio.refine(file, [", neon"])[0].lineage.parent_id == parent_id
 
 
 def test_bad_input_starts_nothing(studio: Studio, backend: FakeBackend) -> None:

@@ -199,12 +199,17 @@ def test_a_photograph_is_upright(kind: str, how: int) -> None:
     [
         ("RGB", "JPEG", {"progressive": True}, True),
         ("CMYK", "JPEG", {}, False),  # Unpacked at half its size.
+        ("RGB", "JPEG", {"exif": b"Exif\0\0\xff\xda\xff\xda"}, False),  # Scans of a thumbnail
         ("RGB", "WEBP", {}, True),
         ("P", "PNG", {}, True),
     ],
 )
 def test_pictures_of_every_kind_are_weighed(
-    mode: str, kind: str, options: dict[str, bool], is_heavy: bool, monkeypatch: pytest.MonkeyPatch
+    mode: str,
+    kind: str,
+    options: dict[str, object],
+    is_heavy: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What a large one takes is known before it is unpacked; on one's own machine it may."""
     target = io.BytesIO()

@@ -91,5 +91,6 @@ def test_a_prompt_with_choices_is_a_matrix_and_a_variation_several(studio: Studi
     words = ["at noon", "at night", "artsy"]
     assert [e.recipe.prompt for e in varied] == [f"a blue fox, {each}" for each in words]
     assert {e.recipe.seed for e in varied} == {1}
+    assert studio.refine(grid[3], ["guidance 2"], prompt="a" * 5000)[0].lineage.change
     with pytest.raises(InputError, match="260 pictures are too many"):
         studio.start_refine(grid[0], [", at {0|1|2|3|4|5|6|7|8|9}"] * 13, also=grid[1:2])

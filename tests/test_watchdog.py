@@ -98,21 +98,16 @@ def test_what_is_no_picture_of_its_recipe_is_told_and_not_kept(
     assert [entry.recipe.seed for entry in store.entries] == [2]
 
 
-def test_a_task_that_hangs_is_told() -> None:
-    """Whoever waits for it hears of it; a task that was done before is not touched."""
+def test_a_task_that_hangs_is_told(make_recipes: MakeRecipes) -> None:
+    """A task of pictures never painted here may take any time, as large models on a processor."""
     may_return = threading.Event()
     with Engine(FakeBackend(), MemoryStore(), patience=SILENT) as engine:
+        unknown = engine.submit_task(lambda _: may_return.wait(1), recipes=make_recipes())
+        assert not unknown.result(SOON_S)
         future = engine.submit_task(lambda _: may_return.wait())
         with pytest.raises(RunError):
             future.result(SOON_S)
         may_return.set()
-
-
-def test_a_task_of_pictures_never_painted_here_may_take_any_time(make_recipes: MakeRecipes) -> None:
-    """A large model's first verification on a processor takes hours."""
-    with Engine(FakeBackend(), MemoryStore(), patience=SILENT) as engine:
-        pause = threading.Event().wait  # Ten times as long as a painter may be silent
-        assert not engine.submit_task(lambda _: pause(1), recipes=make_recipes()).result(SOON_S)
 
 
 def test_closing_does_not_wait_for_a_painter_that_hangs(make_recipes: MakeRecipes) -> None:

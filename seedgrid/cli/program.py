@@ -88,21 +88,12 @@ def worker(
     join(cluster, port=port)
 
 
-app.command("ui")(ui)
-app.command("worker")(worker)
-app.command("grid")(paint.grid)
-app.command("refine")(paint.refine)
-app.command("final")(paint.final)
-app.command("matrix")(paint.matrix)
-app.command("verify")(show.verify)
-app.command("show")(show.show)
-app.command("diff")(show.diff)
-app.command("probe")(show.probe)
-app.command("export")(show.export)
-app.command("import")(library.import_)
+for command in (
+    *(ui, worker, paint.grid, paint.refine, paint.final, paint.matrix, show.verify, show.show),
+    *(show.diff, show.probe, show.export, library.import_, machine.models, machine.doctor),
+):
+    app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(library.app, name="library")
-app.command("models")(machine.models)
-app.command("doctor")(machine.doctor)
 app.command("bench", add_help_option=False, context_settings=_PASS_ARGUMENTS_ON)(machine.bench)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field, StringConstraints
 
 from seedgrid.core.errors import InputError, LibraryError, PictureError
-from seedgrid.core.recipe import Passport, Recipe, Value
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, Passport, Recipe, Value
 from seedgrid.core.text import expanded, one_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Lineage(Value):
     round_id: PictureId  # The round (one click on Generate or Refine) that made it
     cell: Annotated[int, Field(ge=0, le=9999)]  # Its index in the round, from 0
     # What was changed against the parent, in words: `", artsy"`
-    change: Annotated[str, StringConstraints(max_length=5000)] = ""
+    change: Annotated[str, StringConstraints(max_length=MAX_PROMPT_CHARACTERS)] = ""
     created_at: Annotated[str, StringConstraints(max_length=40)]  # UTC, ISO 8601
 
 
@@ -158,8 +158,11 @@ class Entry:
         """
         copy = expanded(path).absolute()
         unfinished = copy.with_name(f"{copy.name}.part")
-        unfinished.write_bytes(self.read_file())
-        return unfinished.replace(copy)
+        try:
+            unfinished.write_bytes(self.read_file())
+            return unfinished.replace(copy)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     def read_file(self) -> bytes:
         """Return the PNG file; raise `picture_lost`."""

@@ -7,7 +7,7 @@ from typing import Final
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.picture import Entry, Lineage, new_id, now
-from seedgrid.core.recipe import Recipe, describe_mix
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, Recipe, describe_mix
 from seedgrid.core.request import Request, ask_again
 from seedgrid.core.text import write_decimal
 from seedgrid.core.variations import held_share
@@ -114,7 +114,7 @@ def _plan(cells: Sequence[tuple[Recipe, str | None, str]], *, work_id: str) -> t
                 work_id=work_id,
                 round_id=round_id,
                 cell=cell,
-                change=change,
+                change=change[:MAX_PROMPT_CHARACTERS],
                 created_at=created_at,
             ),
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.checks import check_prompt, check_seed
+from seedgrid.core.checks import check_count, check_prompt, check_seed
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import NAME, NUMBER, Field
 from seedgrid.core.fields import FIELDS, field
@@ -26,6 +26,7 @@ from seedgrid.core.prompts import (
     alternatives,
     append,
     read_tags,
+    read_weights,
     rescaled,
     says_something,
 )
@@ -163,6 +164,7 @@ def refine(
     lines = [line for line in opened if says_something(line)]
     if not lines:
         raise InputError("variations_empty", field="vary")
+    check_count(len(lines), field="vary")
     paint = vocabulary.painted if vocabulary else str
     base, typed = parent.prompt, parent.words
     if prompt is not None:
@@ -177,7 +179,7 @@ def refine(
             recipes.append(steer(parent, varied, hold=held, region=region))
         return tuple(recipes)
     except InputError as error:
-        if error.field != "prompt":
+        if error.code != "prompt_empty":
             error.field = "vary"  # The page shows the error where the line was typed.
         raise
 
@@ -200,7 +202,11 @@ def _varied(
     texts["prompt"], tags = read_tags(prompt)
     for name, scale in tags:  # As `lora NAME SCALE`: a LoRA of the parent, at another scale.
         update["loras"] = rescaled(update.get("loras", parent.loras), f"{name} {scale}")
-    return parent.model_copy(update=texts | update)
+    varied = parent.model_copy(update=texts | update)
+    if varied.weights:  # Called only to raise `weight_range` for wrong weights.
+        read_weights(varied.prompt)
+        read_weights(varied.negative_prompt)
+    return varied
 
 
 def _checked(parent: Recipe, settings: Mapping[str, Any], card_of: CardOf) -> dict[str, Any]:

@@ -27,7 +27,7 @@ _README: Final = """\
 pictures/         the pictures, each with its recipe inside
 loras/            the LoRAs, if there are any
 upscalers/        the networks that enlarged pictures, if any did
-starts/           what pictures were begun from, and masks of regions: DIGEST.png as recipes say
+starts/           what pictures were begun from, and masks of regions, if they were packed
 recipes.json      the recipe, the lineage and the digest of the pixels of each
 passports.json    where they were computed
 reproduce.py      makes them again with plain diffusers and compares bit for bit
@@ -35,6 +35,8 @@ requirements.txt  the versions that made them
 
     python -m venv venv && venv/bin/pip install -r requirements.txt
     venv/bin/python reproduce.py{arguments}
+
+On Windows it is venv\\Scripts in place of venv/bin.
 
 {model}"""
 

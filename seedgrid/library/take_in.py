@@ -90,8 +90,13 @@ def _pictures_in(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
-            if name.lower().endswith(_SUFFIXES):
+            if _is_picture(name):
                 yield Path(root) / name
+
+
+def _is_picture(path: str) -> bool:
+    """Tell a picture by its name; macOS writes a `._NAME` without one beside each file."""
+    return path.lower().endswith(_SUFFIXES) and not Path(path).name.startswith("._")
 
 
 def _take_one(library: Library, name: str, source: png.Source) -> Taken:
@@ -114,7 +119,8 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
                     raise PictureError("picture_text", value=WORK_KEY) from None
                 return Taken(name=name, work=read_work(text))
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
-        return _add_picture(library, name, data, record)
+        entry, is_new = add_picture(library, data, record)
+        return Taken(name=name, entry=entry, is_new=is_new)
     except InputError as error:
         return Taken(name=name, error=error)
 
@@ -124,20 +130,26 @@ def _printable(path: Path) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def _add_picture(library: Library, name: str, data: bytes, record: png.PngRecord) -> Taken:
+def add_picture(library: Library, data: bytes, record: png.PngRecord) -> tuple[Entry, bool]:
+    """Add a PNG file, or bring its picture back from the trash; tell whether it is new."""
     try:
         existing = library.get(record.lineage.picture_id)
     except InputError:
-        return Taken(name=name, entry=library.add_png(data), is_new=True)
+        return library.add_png(data), True
+    sha256 = hashlib.sha256(data).hexdigest()
     same = (existing.recipe.id, existing.pixels_sha256) == (record.recipe.id, record.pixels_sha256)
-    if same and not existing.lost:
-        return Taken(name=name, entry=existing)
-    if hashlib.sha256(data).hexdigest() == existing.file_sha256:
-        return Taken(name=name, entry=library.add_png(data))
-    # Another picture that has the same id: its new id is derived from its bytes.
-    twin_id = hashlib.sha256(data).hexdigest()[:32]
-    lineage = record.lineage.model_copy(update={"picture_id": twin_id})
-    return Taken(name=name, entry=library.add_png(png.rewrite(data, lineage=lineage)), is_new=True)
+    if sha256 == existing.file_sha256:
+        if existing.lost or existing.read_file() != data:
+            existing = library.add_png(data)
+    elif existing.lost or not same:  # Another picture of the same id: its bytes give a new one.
+        lineage = record.lineage.model_copy(update={"picture_id": sha256[:32]})
+        return library.add_png(png.rewrite(data, lineage=lineage)), True
+    return back_from_trash(library, existing), False
+
+
+def back_from_trash(library: Library, entry: Entry) -> Entry:
+    """Return a picture that is not in the trash."""
+    return library.restore(entry.id)[0] if entry.trashed else entry
 
 
 def _with_loras(imported: Imported) -> Imported:
@@ -187,7 +199,7 @@ def _take_members(
     room = min(MAX_UNPACKED_BYTES, MAX_FILE_BYTES + _MAX_RATIO * path.stat().st_size)
     is_ours = "recipes.json" in bundle.namelist()
     for member in members:
-        if not member.filename.lower().endswith(_SUFFIXES):
+        if not _is_picture(member.filename):
             continue
         if is_ours and member.filename.startswith("model/"):  # pictures of the model's card
             continue

@@ -169,12 +169,7 @@ CASES: Final[dict[str, Case]] = {  # By the name of the rule; to be called insid
     ),
     "linear": lambda: F.linear(_uneven(17, 33), numbers(9, 33, seed=2), numbers(9, seed=3)),
     "convolution": lambda: (
-        F.conv2d(
-            _uneven(3, 8, 12, 10),
-            numbers(6, 8, 3, 3, seed=2),
-            numbers(6, seed=3),
-            padding=1,
-        ),
+        F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), numbers(6, seed=3), padding=1),
         F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), stride=2, padding=(0, 1)),
         F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 4, 3, 1, seed=2), groups=2, dilation=2),
         F.conv2d(_uneven(3, 8, 12, 10), numbers(6, 8, 1, 1, seed=2), numbers(6, seed=3)),

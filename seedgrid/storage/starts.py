@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
-from seedgrid.storage.unpacking import on_white, unpacked, upright
+from seedgrid.storage.unpacking import on_paper, unpacked, upright
 
 Inside = NDArray[np.bool_]  # Shape (height, width): whether a pixel belongs to the region
 
@@ -88,8 +88,8 @@ def write(folder: Path, start: Pixels) -> str:
     return sha256
 
 
-def read_picture(data: bytes) -> Pixels:
-    """Read a picture upright and opaque, reduced to at most `MAX_SIDE_PX` a side.
+def read_picture(data: bytes, *, paper: str = "white") -> Pixels:
+    """Read a picture upright, on paper, reduced to at most `MAX_SIDE_PX` a side.
 
     Raises `picture_large` above the limit of memory, `start_unreadable` for any other fault.
     """
@@ -99,7 +99,7 @@ def read_picture(data: bytes) -> Pixels:
         with unpacked(data, _FORMATS, wanted_px=MAX_SIDE_PX) as image:
             if image.width * image.height > _MAX_PIXELS:
                 raise PictureError("start_unreadable")
-            opaque = on_white(image)
+            opaque = on_paper(image, paper)
             opaque.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
             return np.array(upright(opaque, data), dtype=np.uint8)
     except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError) as error:

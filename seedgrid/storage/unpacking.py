@@ -71,9 +71,10 @@ def unpacked(
     """
     from PIL import Image, UnidentifiedImageError
 
+    data = _without_metadata(data)  # Also a camera's thumbnail, which has a scan of its own
     if data.startswith(_JPEG) and data.count(_SCAN) > _MAX_SCANS:
         raise UnidentifiedImageError(f"it has more than {_MAX_SCANS} scans")
-    with Image.open(io.BytesIO(_without_metadata(data)), formats=formats) as image:
+    with Image.open(io.BytesIO(data), formats=formats) as image:
         full_size = image.size
         if wanted_px is not None:
             image.draft(None, (wanted_px, wanted_px))
@@ -119,15 +120,15 @@ def as_rgb(image: Image.Image) -> Pixels:
     return pixels
 
 
-def on_white(image: Image.Image) -> Image.Image:
-    """Return a picture as RGB on a white background; unchanged if it is RGB."""
+def on_paper(image: Image.Image, colour: str) -> Image.Image:
+    """Return a picture as RGB on a background of this colour; unchanged if it is RGB."""
     from PIL import Image
 
     if image.mode == "RGB":
         return image
     opaque = Image.new("RGB", image.size)
     for top, band in _bands(image):
-        paper = Image.new("RGBA", band.size, "white")
+        paper = Image.new("RGBA", band.size, colour)
         opaque.paste(Image.alpha_composite(paper, band.convert("RGBA")).convert("RGB"), (0, top))
     return opaque
 

@@ -150,7 +150,7 @@ def _read_mask(only: AnyMask) -> Pixels:
         return np.where(white[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
     if isinstance(only, str) and starts.place_of(only) is not None:
         return starts.pixels(only)
-    return starts.read_picture(png.read_bytes(expanded(only)))
+    return starts.read_picture(png.read_bytes(expanded(only)), paper="black")
 
 
 def with_start(request: Request, library: Callable[[], Library]) -> Request:

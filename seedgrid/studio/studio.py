@@ -150,8 +150,7 @@ class Studio:
     def engine(self) -> Engine:
         """What runs the jobs; its threads start at its first use."""
         return self._get_or_make(
-            Engine,
-            lambda: Engine(self.backend, placement=self.placement, **self._engine_options),
+            Engine, lambda: Engine(self.backend, placement=self.placement, **self._engine_options)
         )
 
     @property
@@ -330,7 +329,6 @@ class Studio:
         """
         library = options.get("library")
         lines = self.with_lists(suffixes, field="vary")
-        check_count((1 + len(also)) * len(lines), field="vary")
         rows: list[tuple[Entry, Sequence[Recipe]]] = []
         notices: list[Notice] = []
         for each in (picture, *also):
@@ -347,6 +345,7 @@ class Studio:
                 hold=hold,
                 region=region,
             )
+            check_count((1 + len(also)) * len(recipes), field="vary")
             rows.append((self._add_if_file(each, parent, options), recipes))
             notices += (*ancestor_notices, *mask_notices)
         return self._submit_refinement(rows, options, notices)
@@ -551,7 +550,11 @@ class Studio:
         """Return the parent's entry in the library; if the picture is a file, add it first."""
         if not isinstance(picture, str | Path) or is_id(picture):
             return parent
-        return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
+        from seedgrid.library.take_in import add_picture
+
+        data = png.read_bytes(parent.path)
+        record, _ = png.read_checked(data)
+        return add_picture(options.get("library") or self.library, data, record)[0]
 
     def _submit_refinement(
         self,

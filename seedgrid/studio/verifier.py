@@ -87,8 +87,7 @@ class Verifier:
 
         placement = replace(like_passport(self._engine.placement, entry.passport), previews=True)
         return self._engine.submit_task(
-            lambda backend: paint_film(entry, backend, placement),
-            recipes=[entry.recipe],
+            lambda backend: paint_film(entry, backend, placement), recipes=[entry.recipe]
         )
 
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:

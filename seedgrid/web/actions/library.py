@@ -22,7 +22,7 @@ from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.own_texts import WorkPicture
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
-from seedgrid.library.take_in import Taken, take_in
+from seedgrid.library.take_in import Taken, back_from_trash, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.form import write_fields
@@ -255,7 +255,9 @@ def _found_by_pixels(taken: Taken, library: Library) -> Taken:
     except SeedGridError:  # The file is in a bundle, or no PNG.
         return taken
     entry = library.with_pixels(pixels_sha256(pixels))
-    return taken if entry is None else replace(taken, entry=entry, error=None)
+    if entry is None:
+        return taken
+    return replace(taken, entry=back_from_trash(library, entry), error=None)
 
 
 def _tags_of(library: Library) -> list[stage.Json]:

@@ -9,21 +9,8 @@ from typing import Final
 
 from PIL import Image
 
+from seedgrid.core import events
 from seedgrid.core.errors import InputError, Notice, SeedGridError
-from seedgrid.core.events import (
-    Cancelled,
-    Done,
-    Eased,
-    Event,
-    Failed,
-    Finished,
-    Loading,
-    Missed,
-    Noise,
-    Queued,
-    Started,
-    Step,
-)
 from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.request import ADVICE_CODES
 from seedgrid.engine import Run
@@ -124,49 +111,51 @@ def _source(entry: Entry) -> str:
     return f"pictures/{entry.id}.png" if entry.file_sha256 else f"live/{entry.recipe.id}.png"
 
 
-def status_of(epoch: int, event: Event, run: Run) -> Json:
+def status_of(epoch: int, event: events.Event, run: Run) -> Json:
     """The status line after an event of a run."""
     match event:
-        case Queued(position=0):
+        case events.Queued(position=0):
             return say(epoch, "status_next")
-        case Queued(position=position):
+        case events.Queued(position=position):
             return say(epoch, "status_queued", number=position)
-        case Loading():
+        case events.Loading():
             return say(epoch, "status_loading", model=event.model)
-        case Started() | Noise() if plans := [n for n in run.notices if n.code == "final_tiles"]:
+        case events.Started() | events.Noise() if plans := [
+            n for n in run.notices if n.code == "final_tiles"
+        ]:
             return notice(plans[-1]) | {"epoch": epoch, "kind": "going"}
-        case Started() | Noise():
+        case events.Started() | events.Noise():
             return say(epoch, "status_started")
-        case Step(tile=tile, num_tiles=total) if total:
+        case events.Step(tile=tile, num_tiles=total) if total:
             return say(epoch, "status_tile", number=tile, total=total)
-        case Step(number=number, total=total) if run.jobs[0].recipe.upscaler:
+        case events.Step(number=number, total=total) if run.jobs[0].recipe.upscaler:
             return say(epoch, "status_enlarging", number=number, total=total)
-        case Step(number=number, total=total, left_s=left_s) if number < total:
+        case events.Step(number=number, total=total, left_s=left_s) if number < total:
             if left_s is None or left_s < 1:
                 return say(epoch, "status_step", number=number, total=total)
             return say(epoch, "status_step_left", number=number, total=total, time=_time(left_s))
-        case Step() | Finished() | Missed():
+        case events.Step() | events.Finished() | events.Missed():
             return say(epoch, "status_saving")
-        case Eased(notice=easing):
+        case events.Eased(notice=easing):
             return notice(easing) | {"epoch": epoch, "kind": "going"}
-        case Done() if partly := [n for n in run.notices if n.code == "work_partly"]:
+        case events.Done() if partly := [n for n in run.notices if n.code == "work_partly"]:
             return notice(partly[-1]) | {"epoch": epoch, "kind": "note"}
-        case Done() if run.expected:
+        case events.Done() if run.expected:
             return _compared(epoch, run)
-        case Done() if run.num_remembered:
+        case events.Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
-        case Done() if unknown := [each for each in run.notices if each.code == "words_unknown"]:
+        case events.Done() if unknown := [n for n in run.notices if n.code == "words_unknown"]:
             return say(epoch, "status_words_unknown", kind="note", words=unknown[0].data["words"])
-        case Done() if notices := [each for each in run.notices if each.code not in _SHOWN_BEFORE]:
+        case events.Done() if notices := [n for n in run.notices if n.code not in _SHOWN_BEFORE]:
             return notice(notices[-1]) | {"epoch": epoch, "kind": "note"}
-        case Done(elapsed_s=0.0):  # Live runs had painted all pictures.
+        case events.Done(elapsed_s=0.0):  # Live runs had painted all pictures.
             return say(epoch, "status_kept", kind="done", number=len(run.finished))
-        case Done(elapsed_s=elapsed_s):
+        case events.Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
-        case Cancelled():
+        case events.Cancelled():
             key = "status_cancelled" if run.finished else "status_cancelled_early"
             return say(epoch, key, kind="done")
-        case Failed(error=error):
+        case events.Failed(error=error):
             return complain(epoch, error)
 
 
@@ -202,12 +191,12 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
     return say(epoch, f"error_{error.code}", kind="error") | {"field": field, "data": data}
 
 
-def note_step(steps: dict[int, Json], event: Event) -> None:
+def note_step(steps: dict[int, Json], event: events.Event) -> None:
     """Update `steps`, by cell, after a `Noise` or `Step`; other events change nothing."""
     match event:
-        case Noise(cells=cells, previews=previews):
+        case events.Noise(cells=cells, previews=previews):
             progress: Json = {}
-        case Step(cells=cells, previews=previews):
+        case events.Step(cells=cells, previews=previews):
             progress = {"step": event.number, "total": event.total}
         case _:
             return
