@@ -83,7 +83,7 @@ def test_the_library_is_checked_and_repaired(
     assert main(["library", "check", "--look-only"]) == 1
     assert main(["library", "check", "--json"]) == 1
     capsys.readouterr()
-    assert main(["library", "check", "--library", str(library_folder), "--json"]) == 1
+    assert main(["library", "--json", "check", "--library", str(library_folder)]) == 1
     (report,) = rows(capsys.readouterr().out)
     assert not report["damaged"]
     assert len(report["missing"]) == 1

@@ -38,7 +38,7 @@ def library(
     json: options.Json = False,
 ) -> None:
     """List the pictures in the library; `library check` repairs damage."""
-    context.obj = library
+    context.obj = library, json
     if context.invoked_subcommand is not None:
         return
     with Studio(library=library) as studio:
@@ -67,14 +67,14 @@ def check(
     json: options.Json = False,
 ) -> None:
     """Check every file and every row, and repair. Exit 1 if something was wrong."""
-    with Studio(library=library or context.obj) as studio:
+    with Studio(library=library or context.obj[0]) as studio:
         if look_only:  # Opening a library would repair a damaged database.
             notices, report = [], look_at(studio.library_folder)
         else:
             notices = [str(notice) for notice in studio.library.notices]
             report = studio.library.check(repair=True)
     findings, is_clean = to_jsonable_python(asdict(report)), report.is_clean and not notices
-    if json:
+    if json or context.obj[1]:
         say_json({"clean": is_clean, "notices": notices, **findings})
     else:
         for notice in notices:
