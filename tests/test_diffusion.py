@@ -27,6 +27,7 @@ from watches import SilentWatch
 from seedgrid.core.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import Lora, NoiseShare
 from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion import caches
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.noise import mix_noise
@@ -127,13 +128,18 @@ def test_the_passport_is_that_of_the_computation(painter: DiffusersBackend, sd: 
     assert torch.get_deterministic_debug_mode() == 0
 
 
-def test_two_models_stay_loaded_and_a_third_makes_room(model_folder: Callable[[str], Path]) -> None:
-    """Going back and forth between two models loads each of them once."""
+def test_two_models_stay_loaded_and_a_third_makes_room(
+    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going back and forth between two loads each of them once; where memory is low, one stays."""
     painter = DiffusersBackend()
     recipes = [recipes_for(painter, model_folder(name))[0] for name in ("ddpm", "ddim", "sd")]
     for recipe in recipes:
         painter.prepare(recipe, PLACEMENT)
     assert [painter.is_ready(recipe, PLACEMENT) for recipe in recipes] == [False, True, True]
+    monkeypatch.setattr(caches, "free_bytes", lambda: 0)
+    painter.prepare(recipes[0], PLACEMENT)
+    assert [painter.is_ready(recipe, PLACEMENT) for recipe in recipes] == [True, False, False]
 
 
 def test_other_weights_under_the_same_name_are_refused(painter: DiffusersBackend, sd: Path) -> None:

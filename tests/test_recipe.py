@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pictures import make_recipe
 from pydantic import ValidationError
 
 from seedgrid.core.recipe import (
@@ -23,21 +24,12 @@ WORDS = st.text(
     st.characters(exclude_categories=("Cs",), min_codepoint=32, exclude_characters="\x7f"),
     max_size=60,
 )
-RECIPE = Recipe(
-    prompt="a red fox",
-    negative_prompt="",
-    seed=7,
-    width=64,
+RECIPE = make_recipe(
     height=96,
     num_inference_steps=10,
     guidance_scale=5.0,
     scheduler="DDIM",
     model=ModelRef(id="bundled", weights_sha256="a" * 64),
-    dtype="float32",
-    lock_width=4,
-    determinism="strict",
-    loras=(),
-    noise_mix=(),
 )
 
 

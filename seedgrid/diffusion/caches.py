@@ -14,6 +14,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.finals import free_bytes
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.libraries import foreign_errors, quiet_diffusers, replaced
@@ -112,7 +113,7 @@ class LoadedModel:
 
 
 class PipelineCache:
-    """Loaded pipelines, at most two, the most recently used last; and loaded tiny decoders."""
+    """Loaded pipelines, two where memory holds them, the last used last; and tiny decoders."""
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[object, ...], LoadedModel] = OrderedDict()
@@ -134,7 +135,8 @@ class PipelineCache:
         if key in self._loaded and states(self._loaded[key].paths) != self._loaded[key].states:
             del self._loaded[key]
         if key not in self._loaded:
-            while len(self._loaded) >= _MAX_LOADED:
+            num_bytes = registry.find_recorded(recipe.model).files.weights_bytes(recipe.dtype)
+            while len(self._loaded) >= _MAX_LOADED or (self._loaded and free_bytes() < num_bytes):
                 self._loaded.popitem(last=False)
                 empty_cache()
             self._loaded[key] = _load(recipe, placement, watch)

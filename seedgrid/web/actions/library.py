@@ -255,9 +255,7 @@ def _found_by_pixels(taken: Taken, library: Library) -> Taken:
     except SeedGridError:  # The file is in a bundle, or no PNG.
         return taken
     entry = library.with_pixels(pixels_sha256(pixels))
-    if entry is None:
-        return taken
-    return replace(taken, entry=back_from_trash(library, entry), error=None)
+    return replace(taken, entry=back_from_trash(library, entry), error=None) if entry else taken
 
 
 def _tags_of(library: Library) -> list[stage.Json]:
