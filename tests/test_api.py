@@ -227,6 +227,8 @@ def test_a_region_is_painted_by_a_call(client: Client, library: Library, tmp_pat
     _, (parent,) = client.predict("a fox", "5", steps=5, size="64x64", api_name="/grid")
     how = {"hold": 0.4, "only": handle_file(tmp_path / "mask.png"), "feather": 0}
     _, (record,) = client.predict(parent["id"], [", neon"], **how, api_name="/refine")
+    with pytest.raises(AppError, match="from 0 to"):
+        client.predict(parent["id"], hold=10**400, api_name="/refine")
     recipe = record["recipe"]
     assert (recipe["held_steps"], recipe["parent"]) == (2, parent["recipe"])
     before, after = (

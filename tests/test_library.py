@@ -180,6 +180,9 @@ def test_a_lost_picture_stays_where_it_was_and_says_so(library: Library) -> None
     library.trash(entry.id)
     assert library.empty_trash() == 1
     assert library.check().is_clean
+    for unknown in (entry.id, "\ud800"):
+        with refused(InputError, "picture_unknown"):
+            library.get(unknown)
 
 
 def test_a_tree_keeps_the_branch_that_is_in_the_trash(library: Library) -> None:

@@ -24,12 +24,9 @@ WORDS = st.text(
     st.characters(exclude_categories=("Cs",), min_codepoint=32, exclude_characters="\x7f"),
     max_size=60,
 )
+BUNDLED = ModelRef(id="bundled", weights_sha256="a" * 64)
 RECIPE = make_recipe(
-    height=96,
-    num_inference_steps=10,
-    guidance_scale=5.0,
-    scheduler="DDIM",
-    model=ModelRef(id="bundled", weights_sha256="a" * 64),
+    height=96, num_inference_steps=10, guidance_scale=5.0, scheduler="DDIM", model=BUNDLED
 )
 
 

@@ -276,7 +276,8 @@ class Searches:
         return entries
 
     def _one(self, connection: sqlite3.Connection, picture_id: str) -> Entry:
-        row = connection.execute(f"{ENTRIES} WHERE picture_id = ?", (picture_id,)).fetchone()
+        found = (picture_id,) if picture_id.isascii() else ("",)  # SQLite takes no surrogates.
+        row = connection.execute(f"{ENTRIES} WHERE picture_id = ?", found).fetchone()
         if row is None:
             raise InputError("picture_unknown", field="picture", value=picture_id[:80])
         return self._entry(row)

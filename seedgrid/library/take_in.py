@@ -89,9 +89,7 @@ def _pictures_in(folder: Path) -> Iterator[Path]:
     """Yield the pictures of a folder and its subfolders by name; linked folders are left out."""
     for root, folders, files in os.walk(folder):
         folders.sort()
-        for name in sorted(files):
-            if _is_picture(name):
-                yield Path(root) / name
+        yield from (Path(root) / name for name in sorted(files) if _is_picture(name))
 
 
 def _is_picture(path: str) -> bool:

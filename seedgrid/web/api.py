@@ -138,7 +138,7 @@ class Api:
         return self._studio.start_refine(
             options["library"].get(picture_id),
             suffixes or GUIDE_SUFFIXES,
-            hold=None if hold is None else float(hold),
+            hold=hold,
             only=self._uploaded(only) if only else None,
             feather=feather,
             **options,
