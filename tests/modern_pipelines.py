@@ -172,13 +172,9 @@ def flux2_transformer(seed: int, words: int, **changes: Any) -> Any:
 
 def mistral3(seed: int, model: str, num_hidden_layers: int) -> Any:
     """Make a small Mistral 3 of a class of transformers, with the eyes that nobody opens."""
+    reader = OF_BYTES | NARROW | {"num_hidden_layers": num_hidden_layers}
     config = transformers.Mistral3Config(
-        text_config={
-            "model_type": "mistral",
-            **OF_BYTES,
-            **NARROW,
-            "num_hidden_layers": num_hidden_layers,
-        },
+        text_config=reader | {"model_type": "mistral"},
         vision_config={
             "model_type": "pixtral",
             "hidden_size": 16,

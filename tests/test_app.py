@@ -11,7 +11,7 @@ import pytest
 from command import run_python
 from refusing import refused
 
-from seedgrid.core.errors import ModelError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.request import Request
 from seedgrid.diffusion.deferred import InstalledBackend
 from seedgrid.models.shelf import bundled_folder
@@ -94,7 +94,7 @@ def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
 def test_a_picture_from_elsewhere_brings_no_other_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A recipe may name anything: the owner's list counts before it is looked up."""
+    """A recipe may name anything: what the owner offers counts, before it is looked up."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
     with Studio(library=tmp_path, backend=InstalledBackend()) as studio:
@@ -103,6 +103,8 @@ def test_a_picture_from_elsewhere_brings_no_other_model(
         other = own.model.model_copy(update={"id": "someone/else"})
         with refused(ModelError, "model_not_offered"):
             check_offered([own, own.replace(model=other)], studio.card)
+        with refused(InputError, "dtype_not_offered"):
+            check_offered([own.replace(dtype="float16")], studio.card)
 
 
 def test_a_public_page_lists_what_it_offers_by_name(

@@ -255,16 +255,17 @@ def at_advised_width(recipe: Recipe) -> Recipe:
 
 
 def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], ModelCard]) -> None:
-    """Refuse recipes with models, LoRAs or upscalers that a public page does not offer.
+    """Refuse recipes with models, number formats, LoRAs or upscalers that a public page lacks.
 
-    Raise `lora_not_offered`, `upscaler_not_offered`, or what `card` raises for a model's name:
-    `model_not_offered`.
+    Raise `dtype_not_offered`, `lora_not_offered`, `upscaler_not_offered`, or what `card` raises.
     """
     if not is_public():
         return
     recipes = [each for recipe in recipes for each in recipe.line]
-    for model in {ask_again(recipe).model for recipe in recipes}:
-        card(model)
+    for model, dtype in {(ask_again(r).model, r.dtype) for r in recipes if not r.upscaler}:
+        own = card(model).dtype  # Another takes a hundred times as long on some machines.
+        if dtype.removeprefix("int8-") != own.removeprefix("int8-"):
+            raise InputError("dtype_not_offered", field="dtype", value=dtype, own=own)
     for upscaler in {recipe.upscaler for recipe in recipes if recipe.upscaler}:
         UPSCALERS.check_offered(upscaler.id)
     for name in {lora.id for recipe in recipes for lora in recipe.loras}:
