@@ -48,7 +48,8 @@ def test_an_upload_is_bounded(tmp_path: Path, path: str) -> None:
     assert guarded.post(path, content=b"1" * 900_000).status_code == 200
     assert guarded.post(path, content=b"1" * 1_100_000).status_code == 413
     (tmp_path / "lying.png").write_bytes(bytes(1_500_000))
-    assert guarded.post(path, content=b"1" * 900_000).status_code == 507
+    code = 507 if path == UPLOADS[0] else 200  # What is dropped is kept nowhere.
+    assert guarded.post(path, content=b"1" * 900_000).status_code == code
 
 
 def test_a_body_says_how_long_it_is(tmp_path: Path) -> None:

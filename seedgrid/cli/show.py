@@ -189,8 +189,7 @@ def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path
     path = expanded(name)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".png")
-        files = [file for file in files if not file.name.startswith("._")]  # Of macOS
-        found = [file for file in files if not png.is_sheet(file)]
+        found = [f for f in files if not (f.name.startswith("._") or png.is_sheet(f))]  # macOS's
         if not found:
             raise PictureError("picture_missing", value=f"{name}/*.png")
         yield from ((file, None) for file in found)

@@ -103,7 +103,8 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
         if is_photo(data):
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
         try:
-            record, _ = png.read_checked(data)
+            entry, is_new = add_picture(library, data)
+            return Taken(name=name, entry=entry, is_new=is_new)
         except PictureError as error:
             if error.code != "picture_without_recipe":
                 raise
@@ -117,8 +118,6 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
                     raise PictureError("picture_text", value=WORK_KEY) from None
                 return Taken(name=name, work=read_work(text))
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
-        entry, is_new = add_picture(library, data, record)
-        return Taken(name=name, entry=entry, is_new=is_new)
     except InputError as error:
         return Taken(name=name, error=error)
 
@@ -128,8 +127,9 @@ def _printable(path: Path) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def add_picture(library: Library, data: bytes, record: png.PngRecord) -> tuple[Entry, bool]:
+def add_picture(library: Library, data: bytes) -> tuple[Entry, bool]:
     """Add a PNG file, or bring its picture back from the trash; tell whether it is new."""
+    record, _ = png.read_checked(data)
     try:
         existing = library.get(record.lineage.picture_id)
     except InputError:

@@ -552,9 +552,8 @@ class Studio:
             return parent
         from seedgrid.library.take_in import add_picture
 
-        data = png.read_bytes(parent.path)
-        record, _ = png.read_checked(data)
-        return add_picture(options.get("library") or self.library, data, record)[0]
+        library = options.get("library") or self.library
+        return add_picture(library, png.read_bytes(parent.path))[0]
 
     def _submit_refinement(
         self,

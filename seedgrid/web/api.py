@@ -269,8 +269,9 @@ def read_grid(arguments: Mapping[str, Any]) -> Request:
 
 def _check_kind(name: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        reason = " / ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise InputError("call_wrong", field=name, value=name, reason=reason)
+        names = dict.fromkeys("null" if kind is type(None) else kind.__name__ for kind in kinds)
+        told = {"name": name, "value": repr(value)[:40], "reason": " / ".join(names)}
+        raise InputError("call_wrong", field=name, **told)
 
 
 @contextmanager

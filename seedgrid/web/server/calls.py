@@ -78,11 +78,11 @@ class BoundedBody:
         if limit is not None and length > limit:
             text = f"the request is too large: more than {limit:,.0f} bytes"
             return PlainTextResponse(text, status_code=413)
-        if not is_upload or room is None:
+        if path.rstrip("/") != _UPLOADS[0] or room is None:  # Drops are kept nowhere.
             return None
         if await to_thread.run_sync(delete_old_files, self._folder) + length > room:
-            text = "there is no room for uploads at the moment: try again in some minutes"
-            return PlainTextResponse(text, status_code=507, headers={"Retry-After": "600"})
+            text = "there is no room for uploads at the moment: try again within the hour"
+            return PlainTextResponse(text, status_code=507, headers={"Retry-After": "3600"})
         return None
 
 
@@ -162,8 +162,9 @@ class CheckedApiCalls:
             await refusal(scope, receive, send)
             return
         body = json.dumps(data).encode()
-        scope = {**scope, "headers": [*scope["headers"]]}
-        MutableHeaders(scope=scope)["content-length"] = str(len(body))
+        headers = MutableHeaders(raw=[*scope["headers"]])
+        headers.update({"content-length": str(len(body)), "content-type": "application/json"})
+        scope = {**scope, "headers": headers.raw}
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
