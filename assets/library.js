@@ -147,7 +147,7 @@ function makeLibrary() {
     selection.show(opener);
     const label = text(isOn(trash) ? "library_restore" : "library_remove");
     const away = () => change([item], named([item]), !isOn(trash));
-    const remove = make("button", { class: "sg-item-remove", title: label, "aria-label": label, onclick: away }, isOn(trash) ? "↺" : icon("close"));
+    const remove = make("button", { class: "sg-item-remove", title: label, "aria-label": `${label}: ${item.prompt}`, onclick: away }, isOn(trash) ? "↺" : icon("close"));
     const tags = item.tags.slice(0, TAGS).map((tag) => make("bdi", { class: "sg-item-tag", text: tag }));
     const more = item.tags.length > TAGS && make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` });
     const times = item.times > 1 && make("span", { class: "sg-times", text: text("library_times", { number: item.times }) });

@@ -175,10 +175,10 @@ function dress(cell, state) {
   node.dataset.state = state.state;
   node.dataset.seed = state.seed ?? "";
   node.dataset.pictureId = state.id ?? "";
-  node.setAttribute("aria-label", label(cell.index, state));
   node.title = state.prompt ?? "";
   const mark = state.lost ? "picture_gone" : state.trashed ? "picture_trashed" : null;
   node.dataset.mark = mark ?? "";
+  node.setAttribute("aria-label", [label(cell.index, state), mark && text(mark)].filter(Boolean).join(". "));
   cell.mark.textContent = mark ? text(mark) : "";
   const mixed = state.mix && text(state.mix.percent > SUBTLE_PERCENT ? "mix_strong" : "mix_subtle", { number: cell.index + 1 });
   cell.caption.textContent = state.words || mixed || "";

@@ -179,7 +179,7 @@ class Request:
         check=checks.check_strength,
         widget="text",
         row="start",
-        help=f"How much of it the noise takes away, 0 to 1; {DEFAULT_STRENGTH} by default.",
+        help=f"How much of it the noise takes away, 0.01 to 1; {DEFAULT_STRENGTH} by default.",
         varies=NUMBER,
     )
     spread: float = _setting(

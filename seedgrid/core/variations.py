@@ -264,7 +264,7 @@ def steer(
             changes |= {"mask": region.mask, "feather": region.feather}
         after = after.model_copy(update=changes)
     if after.parent is not None:
-        if name := after.unlike(after.parent):
+        if name := after.unlike(after.parent).removeprefix("num_inference_"):
             raise InputError("way_settings", field="vary", name=name.replace("_", " "))
         num_parents = len(before.line) - 1
         if len(after.line) > MAX_PARENTS + 1 or len(canonical_json(after).encode()) > _MAX_BYTES:
