@@ -77,21 +77,11 @@ def language_model(config: str, model: str, seed: int, **changes: Any) -> Any:
 
 def vision_language_model(seed: int) -> Any:
     """Make a small Qwen 2.5 VL."""
+    rope = {"mrope_section": [2, 3, 3], "rope_type": "default", "type": "default"}
+    reader = {"num_hidden_layers": 2, "rope_theta": 1e6, "rope_scaling": rope}
+    eyes = {"depth": 1, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2}
     config = transformers.Qwen2_5_VLConfig(
-        text_config={
-            **OF_BYTES,
-            **WIDE,
-            "num_hidden_layers": 2,
-            "rope_theta": 1e6,
-            "rope_scaling": {"mrope_section": [2, 3, 3], "rope_type": "default", "type": "default"},
-        },
-        vision_config={
-            "depth": 1,
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_heads": 2,
-            "out_hidden_size": 64,
-        },
+        text_config=OF_BYTES | WIDE | reader, vision_config=eyes | {"out_hidden_size": 64}
     )
     return seeded(transformers.Qwen2_5_VLForConditionalGeneration(config), seed)
 

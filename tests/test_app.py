@@ -7,6 +7,7 @@ import shutil
 import socket
 from pathlib import Path
 
+import gradio as gr
 import pytest
 from command import run_python
 from refusing import refused
@@ -126,3 +127,12 @@ def test_a_space_paints_with_its_own_model() -> None:
     own = str(bundled_folder())
     for model in (own, "bundled", None):
         assert InstalledBackend(own).card(model).ref.weights_sha256
+
+
+def test_an_idle_page_looks_for_calls_fifty_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradio's queue looks a thousand times, which takes a tenth of a core."""
+    server, blocks = gr.Server(), gr.Blocks()
+    monkeypatch.setattr(server, "launch", lambda **_: (None, "", None))
+    monkeypatch.setattr(server, "get_blocks", lambda: blocks)
+    launch.serve(server)
+    assert blocks._queue.sleep_when_free == 0.02

@@ -129,7 +129,7 @@ def serve(server: gr.Server, **options: Any) -> str:  # noqa: ANN401 (as `Server
         **options,
     )
     # Gradio looks for API calls a thousand times a second, which takes a tenth of a core.
-    if queue := getattr(server.get_blocks(), "_queue", None):
+    if (queue := getattr(server.get_blocks(), "_queue", None)) is not None:
         queue.sleep_when_free = 0.02
     return str(address)
 
