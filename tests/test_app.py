@@ -7,7 +7,6 @@ import shutil
 import socket
 from pathlib import Path
 
-import gradio as gr
 import pytest
 from command import run_python
 from refusing import refused
@@ -129,10 +128,11 @@ def test_a_space_paints_with_its_own_model() -> None:
         assert InstalledBackend(own).card(model).ref.weights_sha256
 
 
-def test_an_idle_page_looks_for_calls_fifty_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_page_looks_for_calls_fifty_times_a_second() -> None:
     """Gradio's queue looks a thousand times, which takes a tenth of a core."""
-    server, blocks = gr.Server(), gr.Blocks()
-    monkeypatch.setattr(server, "launch", lambda **_: (None, "", None))
-    monkeypatch.setattr(server, "get_blocks", lambda: blocks)
-    launch.serve(server)
-    assert blocks._queue.sleep_when_free == 0.02
+    code = (
+        "import gradio; from seedgrid.web.launch import find_port, serve; server = gradio.Server()"
+        "; serve(server, server_name='127.0.0.1', server_port=find_port('127.0.0.1', 0))"
+        "; assert server.get_blocks()._queue.sleep_when_free == 0.02"
+    )
+    run_python("-W", "ignore", "-c", code)
