@@ -119,7 +119,7 @@ def test_a_recipe_of_int8_from_elsewhere_says_what_it_needs(
     """The library that makes it may not be installed here: that is no damage of the model."""
     (recipe,) = recipes_for(backend, BUNDLED, ("a cat",), **SIZE)
     monkeypatch.setattr("seedgrid.core.checks.find_spec", lambda _: None)
-    with pytest.raises(InputError, match="pip install sdnq"):
+    with pytest.raises(InputError, match='pip install "sdnq'):
         backend.prepare(recipe.replace(dtype="int8-float32"), PLACEMENT)
 
 

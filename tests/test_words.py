@@ -175,7 +175,7 @@ def test_a_model_made_for_few_steps_says_so_where_many_are_asked_for(
     (advice,) = advise(many, bundled)
     assert advice.field == "steps"
     assert str(advice.notice) == (
-        "This model was made for few steps (1): with 12 pictures take longer and lose detail."
+        "This model was made for few steps (1): at 12 steps, pictures take longer and lose detail."
     )
     assert advise(replace(many, num_inference_steps=1), bundled) == ()
     assert advise(replace(many, num_inference_steps=60), card) == ()
