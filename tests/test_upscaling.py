@@ -115,7 +115,7 @@ def test_without_spandrel_one_sentence_says_what_to_install(
 ) -> None:
     """A network of another kind than Compact cannot be read without it."""
     monkeypatch.setitem(sys.modules, "spandrel", None)
-    with refused(ModelError, "upscaler_library", match=r"seedgrid\[upscale\]"):
+    with refused(ModelError, "upscaler_library", match='pip install "spandrel'):
         upscaling.Enlarger().load(UPSCALERS.add(network), torch.device("cpu"))
 
 
