@@ -47,7 +47,7 @@ const asJson = (body) => ({ method: "POST", headers: { "Content-Type": "applicat
 async function post(path, options) {
   const answer = await send(path, options).catch(() => null);
   if (!answer?.ok) return null;
-  const parts = await answer.json().catch((error) => (error.name === "SyntaxError" ? Promise.reject(error) : (error.name === "TypeError" && away(), null)));
+  const parts = await answer.json().catch((error) => (error.name === "AbortError" ? null : error.name === "TypeError" ? (away(), null) : Promise.reject(error)));
   if (parts) render(parts);
   return parts;
 }

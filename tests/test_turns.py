@@ -167,6 +167,7 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     speeds.record(portable, 7.0)
     assert speeds.estimate_s([portable]) == pytest.approx(7.0), "slower, and not the others' speed"
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
+    assert speeds.known_s([small.replace(dtype="float16")]) is None
     assert first_guess > 0
 
 

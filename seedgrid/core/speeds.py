@@ -41,7 +41,7 @@ def pixel_steps(recipe: Recipe) -> int:
 
 
 class Speeds:
-    """Measured times per pixel, by model, arithmetic, size; simultaneous records may lose one."""
+    """Times per pixel, by model, arithmetic, format, size; simultaneous records may lose one."""
 
     def __init__(self) -> None:
         self._rates: dict[_Key, _Rate] = {}
@@ -113,9 +113,9 @@ class Speeds:
         if not rates:
             return (0.0, _GUESS_S)
 
-        def distance(other: _Key) -> tuple[bool, float]:
+        def distance(other: _Key) -> tuple[bool, bool, float]:
             ratio = other[2] * other[3] / (key[2] * key[3])
-            return other[:2] != key[:2], abs(math.log(ratio))
+            return other[0] != key[0], other[1] != key[1], abs(math.log(ratio))
 
         return rates[min(rates, key=distance)]
 
@@ -131,4 +131,4 @@ def _pipeline_key(recipe: Recipe) -> tuple[str, ...]:
 
 def _key(recipe: Recipe) -> _Key:
     painter = f"upscaler {recipe.upscaler.id}" if recipe.upscaler else recipe.model.id
-    return painter, recipe.arithmetic, recipe.width, recipe.height
+    return painter, f"{recipe.arithmetic} {recipe.dtype}", recipe.width, recipe.height
