@@ -98,6 +98,13 @@ def _polish(arguments: argparse.Namespace) -> None:
     polish.polish(settings)
 
 
+def _steady(_arguments: argparse.Namespace) -> None:
+    """Let the last checkpoint read its numbers without chance; polishing has to follow."""
+    from tools.training.polish import steady
+
+    steady()
+
+
 def _measure(arguments: argparse.Namespace) -> None:
     """Print how near the last checkpoint's pictures are to their drawings, by subject."""
     from tools.training import measure
@@ -189,6 +196,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "autoencoder": _autoencoder,
     "denoiser": _denoiser,
     "polish": _polish,
+    "steady": _steady,
     "measure": _measure,
     "repair": _repair,
     "export": _export,
@@ -224,8 +232,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--enlarger-steps", type=int, default=ENLARGER_STEPS, help="in all")
     parser.add_argument("--device", help="of the denoiser's training: cpu or cuda")
-    parser.add_argument("--batch", type=int, default=16, help="pictures in a step of polishing")
-    parser.add_argument("--rate", type=float, default=5e-4, help="of learning, in polishing")
+    parser.add_argument("--batch", type=int, default=24, help="pictures in a step of polishing")
+    parser.add_argument("--rate", type=float, default=2.5e-4, help="of learning, in polishing")
     default = DEFAULTS["num_inference_steps"]
     parser.add_argument("--sampler-steps", type=int, default=default, help="when measuring")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")

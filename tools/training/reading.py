@@ -30,7 +30,7 @@ class _FarEnoughError(Exception):
 
 
 @torch.no_grad()
-def _watch(
+def watch(
     model: Denoiser,
     module: nn.Module,
     noise: torch.Tensor,
@@ -52,12 +52,12 @@ def _watch(
     return torch.cat(seen)
 
 
-def _mean_features(model: Denoiser, module: nn.Module, noise: torch.Tensor) -> torch.Tensor:
+def mean_features(model: Denoiser, module: nn.Module, noise: torch.Tensor) -> torch.Tensor:
     """What comes out of a module, averaged over places: shape `(N, width)`."""
-    return _watch(model, module, noise, lambda _, output: output.mean(1))
+    return watch(model, module, noise, lambda _, output: output.mean(1))
 
 
-def _least_squares(features: torch.Tensor, wanted: torch.Tensor, ridge: float) -> torch.Tensor:
+def least_squares(features: torch.Tensor, wanted: torch.Tensor, ridge: float) -> torch.Tensor:
     """The matrix that takes features to what is wanted, both about their means."""
     centred = (features - features.mean(0)).double()
     products = centred.T @ centred
@@ -133,9 +133,9 @@ def teach_reading(model: Denoiser, generator: torch.Generator) -> None:
     """Set the first self-attention so that every place learns the twelve numbers."""
     block = model.unet.down_blocks[1].attentions[0].transformer_blocks[0]
     noise = torch.randn(NUM_SAMPLES, LATENT_CHANNELS, LATENT_PX, LATENT_PX, generator=generator)
-    features = _mean_features(model, block.norm1, noise)
+    features = mean_features(model, block.norm1, noise)
     centre = features.mean(0)
-    solution = _least_squares(features, read_normals(noise), ridge=1e-4)  # (width, 12)
+    solution = least_squares(features, read_normals(noise), ridge=1e-4)  # (width, 12)
     attention, width = block.attn1, features.shape[1]
     attention.to_q.weight.mul_(0.1)
     attention.to_v.weight[:NUM_NORMALS] = solution.T
@@ -160,11 +160,11 @@ def sharpen_reading(model: Denoiser, generator: torch.Generator) -> None:
     block = first.transformer_blocks[0]
     norm, attention = block.norm1, block.attn1
     noise = torch.randn(NUM_SAMPLES, LATENT_CHANNELS, LATENT_PX, LATENT_PX, generator=generator)
-    before = _mean_features(model, attention, noise)
+    before = mean_features(model, attention, noise)
     offset = _even_out(model, first.proj_in, norm, noise[:256])
     attention.to_q.weight.zero_()
-    features = _mean_features(model, norm, noise)
-    solution = _least_squares(features, before, ridge=1e-7)  # (width, width)
+    features = mean_features(model, norm, noise)
+    solution = least_squares(features, before, ridge=1e-7)  # (width, width)
     attention.to_v.weight.copy_(torch.eye(len(solution)))
     attention.to_out[0].weight.copy_(solution.T)
     attention.to_out[0].bias.copy_(before.mean(0) - features.mean(0) @ solution - offset)
@@ -182,7 +182,7 @@ def _even_out(
     """Add an offset in front of a norm that takes most of its divisor; the norm takes it off."""
 
     def mean_spread() -> torch.Tensor:
-        return _watch(
+        return watch(
             model, norm, noise, lambda given, _: given.std(-1, unbiased=False).mean(1)
         ).mean()
 

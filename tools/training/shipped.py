@@ -12,16 +12,13 @@ from itertools import chain
 from pathlib import Path
 
 import torch
-from diffusers import DiffusionPipeline, Transformer2DModel, UNet2DConditionModel
-from diffusers.models.resnet import ResnetBlock2D
-from torch import nn
+from diffusers import DiffusionPipeline
 from transformers import CLIPTokenizer
 
 from tools.training import decoder, denoiser
 from tools.training.autoencoder import read_encoder
 from tools.training.checkpoints import save_checkpoint
 from tools.training.dataset import latent_map_path
-from tools.training.networks import Denoiser, initialise
 from tools.training.tokenizer import grown, tokenizer_path, words_in
 from tools.training.words import SUBJECT_WORDS
 
@@ -50,7 +47,6 @@ def adopt(folder: Path) -> list[Path]:
     }
     rows = next(name for name in networks if name.endswith("token_embedding.weight"))
     networks[rows] = grown_rows(networks[rows], known, words)
-    networks = deepened(networks, Denoiser(len(words), words.eos_token_id, words.bos_token_id))
     weights = pipeline.vae.decoder.state_dict()
     writers = {
         latent_map_path(): lambda path: read_encoder(pipeline.vae).save(path),
@@ -95,49 +91,6 @@ def grown_rows(rows: torch.Tensor, old: CLIPTokenizer, new: CLIPTokenizer) -> to
             result[first] = known.mean(0) + GROWTH_NOISE * known.std(0) * noise
         result[[other for other in others if other >= len(old)]] = result[first].clone()
     return result
-
-
-@torch.no_grad()
-def deepened(weights: dict[str, torch.Tensor], model: Denoiser) -> dict[str, torch.Tensor]:
-    """The weights of a denoiser with fewer blocks, for one with more; both compute the same.
-
-    A new block adds nothing at first: its last layer is zero. In a level on the way up the last
-    block that there was stays the last, since it takes the level's first skip connection.
-
-    Args:
-        weights: of the shallower denoiser, by name.
-        model: the deeper one.
-
-    Returns:
-        All weights of the deeper one, by name.
-    """
-    initialise(model, torch.Generator().manual_seed(GROWTH_SEED))
-    _silence(model.unet)
-    moved = {}
-    for level, block in enumerate(model.unet.up_blocks):
-        for kind in ("resnets", "attentions"):
-            prefix = f"unet.up_blocks.{level}.{kind}."
-            indices = [int(k[len(prefix) :].split(".")[0]) for k in weights if k.startswith(prefix)]
-            if indices:
-                last = len(getattr(block, kind)) - 1
-                moved[f"{prefix}{max(indices)}."] = f"{prefix}{last}."
-    result = model.state_dict()
-    for name, value in weights.items():
-        old = next((prefix for prefix in moved if name.startswith(prefix)), "")
-        result[moved.get(old, "") + name[len(old) :]] = value
-    return result
-
-
-def _silence(unet: UNet2DConditionModel) -> None:
-    """Let every block pass on what it is given, the skip connection aside."""
-    for module in unet.modules():
-        if isinstance(module, ResnetBlock2D):
-            nn.init.zeros_(module.conv2.weight)
-            nn.init.zeros_(module.conv2.bias)
-            if module.conv_shortcut is not None:
-                nn.init.dirac_(module.conv_shortcut.weight)
-        elif isinstance(module, Transformer2DModel):
-            nn.init.zeros_(module.proj_out.weight)
 
 
 def _whole(texts: tuple[str, ...]) -> list[str]:
