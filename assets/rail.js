@@ -85,9 +85,7 @@ function draw(value) {
 /** Mark the picked picture of the stage; refined ones are marked already. */
 function ring(id) {
   const here = list.querySelector("[aria-current]");
-  for (const cell of here?.querySelectorAll("[data-id]") ?? []) {
-    cell.classList.toggle("sg-now-picked", cell.dataset.id === id);
-  }
+  for (const cell of here?.querySelectorAll("[data-id]") ?? []) cell.classList.toggle("sg-now-picked", cell.dataset.id === id);
 }
 document.addEventListener("sg-pick", (event) => {
   ring(event.detail);

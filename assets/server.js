@@ -47,9 +47,12 @@ const asJson = (body) => ({ method: "POST", headers: { "Content-Type": "applicat
 async function post(path, options) {
   const answer = await send(path, options).catch(() => null);
   if (!answer?.ok) return null;
-  const parts = await answer.json().catch((error) => (error.name === "AbortError" ? null : error.name === "TypeError" ? (away(), null) : Promise.reject(error)));
+  const parts = await answer.json().catch((error) => {
+    if (error.name === "TypeError") away(); // the server went in the middle of its answer
+    else if (error.name !== "AbortError") throw error;
+  });
   if (parts) render(parts);
-  return parts;
+  return parts ?? null;
 }
 
 /** Send an action that does not change the place, and show its answer. Null if it was refused or aborted. */

@@ -54,9 +54,7 @@ SeedGrid.isHidden = (id) => isAlone && !marked.has(id);
 function draw() {
   const { cells, table } = SeedGrid.stageNow();
   const number = here().length;
-  for (const cell of stage.querySelectorAll("[data-cell]")) {
-    cell.ariaChecked = number ? marked.has(cell.dataset.pictureId) : null;
-  }
+  for (const cell of stage.querySelectorAll("[data-cell]")) cell.ariaChecked = number ? marked.has(cell.dataset.pictureId) : null;
   if (!number && isAlone) return show(false);
   const isWall = cells.length > WALL;
   several.hidden = !isWall;

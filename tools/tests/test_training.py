@@ -192,9 +192,11 @@ def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_st
     before, missed = painted_and_missed()
     sharpen_reading(model, generator)
     sharpened, missed_then = painted_and_missed()
+    assert not steadying.is_steadied(model)
     steadying.steady_reading(model, ids, generator)
     steadied, missed_now = painted_and_missed()
     assert is_sharpened(model)
+    assert steadying.is_steadied(model)
     assert missed_then < 0.7 * missed
     assert missed_now < 0.3 * missed_then
     for after, earlier in ((sharpened, before), (steadied, sharpened)):

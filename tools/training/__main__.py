@@ -176,7 +176,7 @@ def _sheet(arguments: argparse.Namespace) -> None:
 
 def _all(arguments: argparse.Namespace) -> None:
     """Everything, in order."""
-    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _polish, _repair)
+    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _steady, _polish, _repair)
     for step in (*learn, _export, _enlarger, _sheet, _evaluate):
         step(arguments)
 

@@ -37,7 +37,7 @@ from tools.training.optimizer import MuonAdam, matrix_names, rate_share
 from tools.training.places import work_dir
 from tools.training.reading import is_sharpened, sharpen_reading
 from tools.training.rollout import Lesson, learn_from_rollout, sampler_steps
-from tools.training.steadying import steady_reading
+from tools.training.steadying import is_steadied, steady_reading
 from tools.training.tokenizer import to_ids, tokenizer
 from tools.training.words import Wording, caption, draw_wording, plain_caption
 
@@ -294,6 +294,8 @@ def polish(settings: Settings) -> None:
 def steady() -> None:
     """Let the last checkpoint's denoiser read its numbers without chance (`steadying.py`)."""
     polishing, rng = Polishing(Settings()), np.random.default_rng(STEADYING_SEED)
+    if is_steadied(polishing.model):
+        raise SystemExit("the last checkpoint is steadied already: go on with polish")
     captions = [plain_caption(chosen_wording(rng)) for _ in range(NUM_CAPTIONS)]
     generator = torch.Generator().manual_seed(STEADYING_SEED)
     ids = torch.tensor(to_ids(polishing.words, captions))

@@ -12,7 +12,7 @@ spread, and both differ from noise to noise: of a number's variance a four-hundr
 - The self-attention's output becomes the linear function of the twelve numbers that it was but for
   chance.
 
-    python -m tools.training steady  # then: python -m tools.training polish
+    python -m tools.training steady  # once, then: python -m tools.training polish
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ OFFSET = 4.0
 """How long the offset is; a channel's own spread is about 0.3."""
 LEAST_SHARE = 0.5
 """The least sum of a direction's entries, for a length of 1: the mean has to be seen by it."""
+CONSTANT = 0.01
+"""Below this share of the largest singular value a direction is constant but for rounding."""
 RIDGE = 1e-8
 NUM_STEPS = 110
 BATCH = 12
@@ -79,6 +81,13 @@ class Projection:
         return channels - torch.einsum(
             "ab,nbhw->nahw", self.matrix(), channels - self.mean[:, None, None]
         )
+
+
+def is_steadied(model: Denoiser) -> bool:
+    """Has this been done already: the first group's channels have a direction that is constant."""
+    rows = model.unet.down_blocks[1].resnets[0].conv2.weight.flatten(1).detach()
+    spreads = torch.linalg.svdvals(rows[Groups.of(model).free[0].bool()])
+    return bool(spreads[-1] < CONSTANT * spreads[0])
 
 
 def steady_reading(model: Denoiser, captions: torch.Tensor, generator: torch.Generator) -> None:
