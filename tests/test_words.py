@@ -95,11 +95,8 @@ def test_every_word_that_is_offered_is_known_and_has_names(bundled: ModelCard) -
 def test_the_recipe_keeps_what_was_typed_and_what_was_painted(card: ModelCard) -> None:
     """It is asked for again without the list of names, through a request and through a link."""
     (recipe,) = resolve(Request(prompt="猫，水彩", seeds=(7,)), card)
-    assert (recipe.prompt, recipe.typed_prompt, recipe.words) == (
-        "cat, watercolor",
-        "猫，水彩",
-        "猫，水彩",
-    )
+    kept = recipe.prompt, recipe.typed_prompt, recipe.words
+    assert kept == ("cat, watercolor", "猫，水彩", "猫，水彩")
     forgetful = replace(card, vocabulary=None)
     assert resolve(ask_again(recipe), forgetful) == (recipe,)
     link = read_link(link_query(recipe))

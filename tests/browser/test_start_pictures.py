@@ -48,9 +48,7 @@ def test_four_large_finals_of_the_pick(page: Page) -> None:
     expect(page.locator("#sg-stage")).to_be_in_viewport(ratio=0.9)
     wait_for_new_round(page, before)
     captions = page.locator("#sg-stage .sg-caption")
-    expect(captions).to_have_text(
-        [f"512x512, strength {strength}" for strength in ("0.2", "0.3", "0.4", "0.5")]
-    )
+    expect(captions).to_have_text([f"512x512, strength 0.{tenths}" for tenths in (2, 3, 4, 5)])
     expect(page.locator("#sg-stage .sg-cell img").first).to_have_js_property("naturalWidth", 512)
 
 
@@ -61,9 +59,8 @@ def test_a_network_makes_the_large_final(
     """One that is here is offered beside the model itself, and in the large view."""
     networks = tmp_path / "models" / "upscalers"
     networks.mkdir(parents=True)
-    save_file(
-        {"body.0.weight": np.zeros((4, 3, 3, 3), np.float32)}, networks / "2x-foxes.safetensors"
-    )
+    weights = {"body.0.weight": np.zeros((4, 3, 3, 3), np.float32)}
+    save_file(weights, networks / "2x-foxes.safetensors")
     monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path / "models"))
     with serve(tmp_path / "library") as address:
         page = open_page(at=address)

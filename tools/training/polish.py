@@ -47,13 +47,16 @@ NUM_STEPS = (1, 1, 1, 2)
 WANDERING_SHARE = 0.8
 """How often steps after the first are at random times, so that any number is learned."""
 
-HARD_SHARE = 0.3
-"""How many pictures show what is painted worst, by subject and by style."""
-HARD_SUBJECTS = (
-    *("robot", "train", "windmill", "bridge", "dragon"),
-    *("owl", "castle", "bicycle", "sunflower", "mushroom"),
+HARD_SHARE = 0.5
+"""How many pictures show what is painted worst, a subject in a style."""
+HARD_PAIRS = (
+    *(("robot", "mondrian"),) * 4,
+    *(("bicycle", "blueprint"),) * 3,
+    *(("dragon", "mondrian"),) * 3,
+    *((subject, "mondrian") for subject in ("sunflower", "windmill", "mushroom", "cat")),
+    *((subject, "stained glass") for subject in ("robot", "windmill", "dragon")),
+    *((subject, "blueprint") for subject in ("horse", "rose", "train")),
 )
-HARD_STYLES = (*("plain",) * 4, "mondrian", "blueprint", "stained glass", "van gogh")
 
 FIRST_SHARE = 0.05
 """How many show the guide's example, the first picture that anyone sees."""
@@ -108,9 +111,8 @@ def chosen_wording(rng: np.random.Generator) -> Wording:
     if rng.random() < FIRST_SHARE:
         return replace(wording, subject="labrador", style="vermeer")
     if rng.random() < HARD_SHARE:
-        wording = replace(wording, subject=str(rng.choice(HARD_SUBJECTS)))
-    if rng.random() < HARD_SHARE:
-        wording = replace(wording, style=str(rng.choice(HARD_STYLES)))
+        subject, style = HARD_PAIRS[rng.integers(len(HARD_PAIRS))]
+        wording = replace(wording, subject=subject, style=style)
     if rng.random() < BARE_SHARE:
         return Wording(subject=wording.subject, style=wording.style)
     return wording
