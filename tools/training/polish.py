@@ -41,7 +41,7 @@ from tools.training.steadying import is_steadied, steady_reading
 from tools.training.tokenizer import to_ids, tokenizer
 from tools.training.words import Wording, caption, draw_wording, plain_caption
 
-NUM_STEPS = (1, 1, 1, 2)
+NUM_STEPS = (1, 1, 1, 1, 1, 2)
 """How many steps the sampler takes, one of these: each teaches the first."""
 
 WANDERING_SHARE = 0.8
