@@ -70,7 +70,7 @@ def test_a_picture_is_copied_for_other_programs(open_page: OpenPage) -> None:
     )
 
 
-def test_a_browser_that_refuses_the_clipboard_is_said(page: Page) -> None:
+def test_a_browser_that_refuses_the_clipboard_is_said(page: Page, troubles: list[str]) -> None:
     """With what to do, instead of "Copied"."""
 
     def refuse(route: Route) -> None:
@@ -86,3 +86,4 @@ def test_a_browser_that_refuses_the_clipboard_is_said(page: Page) -> None:
     page.click("#sg-copy")
     expect(status(page)).to_contain_text("does not let this page copy")
     expect(page.locator("#sg-copy")).not_to_have_attribute("data-copied", "")
+    assert "Permissions policy" in troubles.pop()
