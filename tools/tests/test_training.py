@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import diffusers
 import numpy as np
 import pytest
 import safetensors.torch as safetensors
 import torch
+
+if TYPE_CHECKING:
+    from tools.training.networks import Denoiser
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "assets" / "model"
@@ -154,30 +159,32 @@ def test_the_numbers_of_a_composition_can_be_read_back_from_the_noise() -> None:
     assert abs(float(written.std()) - 1) < 0.01
 
 
-def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_steadied(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Chance goes out of the mean that holds a number, and what is painted hardly moves."""
-    from tools.training import steadying
-    from tools.training.coupling import read_normals
+def _reading_denoiser(generator: torch.Generator) -> Denoiser:
+    """An untrained denoiser that has been shown where the numbers are, and whose output is none."""
     from tools.training.networks import Denoiser, initialise
-    from tools.training.reading import (
-        carry_numbers,
-        is_sharpened,
-        sharpen_reading,
-        teach_places,
-        teach_reading,
-    )
+    from tools.training.reading import carry_numbers, teach_places, teach_reading
 
-    monkeypatch.setattr(steadying, "NUM_STEPS", 3)
-    monkeypatch.setattr(steadying, "NUM_SAMPLES", 1024)
-    generator = torch.Generator().manual_seed(0)
     model = Denoiser(300, 299, 298).eval()
     initialise(model, generator)
     torch.nn.init.normal_(model.unet.conv_out.weight, std=0.02, generator=generator)
     teach_places(model, generator)
     carry_numbers(model, range(12), range(0, 96, 8))
     teach_reading(model, generator)
+    return model
+
+
+def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_steadied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chance goes out of the mean that holds a number, and what is painted hardly moves."""
+    from tools.training import steadying
+    from tools.training.coupling import read_normals
+    from tools.training.reading import is_sharpened, sharpen_reading
+
+    monkeypatch.setattr(steadying, "NUM_STEPS", 3)
+    monkeypatch.setattr(steadying, "NUM_SAMPLES", 1024)
+    generator = torch.Generator().manual_seed(0)
+    model = _reading_denoiser(generator)
     attention = model.unet.down_blocks[1].attentions[0].transformer_blocks[0].attn1
     seen: list[torch.Tensor] = []
     attention.register_forward_hook(lambda _module, _given, made: seen.append(made.mean(1)))
@@ -203,6 +210,59 @@ def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_st
     assert missed_now < 0.3 * missed_then
     for after, earlier in ((sharpened, before), (steadied, sharpened)):
         assert (after - earlier).square().mean() < 0.05 * earlier.square().mean()
+
+
+def test_a_number_that_chooses_by_its_sign_is_pushed_away_from_nought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Near nought it counts for more, far from it for what it was, in int8 and after training."""
+    from tools.training import thresholds
+    from tools.training.coupling import read_normals, write_normals
+    from tools.training.polish import int8_weights
+    from tools.training.reading import sharpen_reading
+
+    monkeypatch.setattr(thresholds, "NUM_SAMPLES", 1024)
+    generator = torch.Generator().manual_seed(0)
+    model = _reading_denoiser(generator)
+    sharpen_reading(model, generator)
+    noise = torch.randn(96, 24, 16, 16, generator=generator)
+    ids, times = torch.zeros(96, 2, dtype=torch.long), torch.full((96,), 999)
+    made: dict[str, torch.Tensor] = {}
+    block = thresholds.block_of(model)
+    for name in ("attn1", "ff"):
+        block.get_submodule(name).register_forward_hook(
+            lambda _module, _given, out, name=name: made.update({name: out.mean(1)})
+        )
+
+    @torch.no_grad()
+    def push(at: float) -> float:
+        """By how much a number of so much is moved, in its own unit."""
+        sides = []
+        for sign in (-1, 1):
+            numbers = read_normals(noise)
+            numbers[:, thresholds.CHOOSING] = sign * at
+            model(write_normals(noise, numbers), times, ids)
+            sides.append((made["attn1"].mean(0), made["ff"].mean(0)))
+        (before, less), (after, more) = sides
+        effect = (after - before) / (2 * at)
+        return float((more - less) @ effect / effect.square().sum()) / 2
+
+    with torch.no_grad():
+        before = model(noise, times, ids)
+        without = [push(at) for at in (0.12, 1.0)]
+        assert not thresholds.has_thresholds(model)
+    thresholds.sharpen_thresholds(model, ids, generator)
+    assert thresholds.has_thresholds(model)
+    with torch.no_grad():
+        after = model(noise, times, ids)
+    assert (after - before).square().mean() < 0.05 * before.square().mean()
+    for rounding in (contextlib.nullcontext(), int8_weights(model)):
+        with rounding:
+            near, far = (push(at) - was for at, was in zip((0.12, 1.0), without, strict=True))
+        assert near > 0.02
+        assert abs(far) < 0.3 * near
+    thresholds.freeze_thresholds(model)
+    assert not any(parameter.requires_grad for parameter in block.ff.parameters())
 
 
 def test_each_step_of_a_rollout_starts_where_the_sampler_would() -> None:

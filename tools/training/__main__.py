@@ -105,6 +105,13 @@ def _steady(_arguments: argparse.Namespace) -> None:
     steady()
 
 
+def _choose(_arguments: argparse.Namespace) -> None:
+    """Let the last checkpoint choose at once by a number's sign; polishing has to follow."""
+    from tools.training.polish import choose
+
+    choose()
+
+
 def _measure(arguments: argparse.Namespace) -> None:
     """Print how near the last checkpoint's pictures are to their drawings, by subject."""
     from tools.training import measure
@@ -176,7 +183,7 @@ def _sheet(arguments: argparse.Namespace) -> None:
 
 def _all(arguments: argparse.Namespace) -> None:
     """Everything, in order."""
-    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _steady, _polish, _repair)
+    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _steady, _choose, _polish, _repair)
     for step in (*learn, _export, _enlarger, _sheet, _evaluate):
         step(arguments)
 
@@ -197,6 +204,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "denoiser": _denoiser,
     "polish": _polish,
     "steady": _steady,
+    "choose": _choose,
     "measure": _measure,
     "repair": _repair,
     "export": _export,

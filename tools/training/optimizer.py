@@ -72,8 +72,8 @@ class MuonAdam:
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
         """Take over a state that was kept, in whatever precision; nothing kept is a cold start."""
-        for name, value in state.items():
-            self.state[name].copy_(value)
+        for name in self.state.keys() & state.keys():
+            self.state[name].copy_(state[name])
 
     def _muon(
         self, name: str, parameter: torch.Tensor, gradient: torch.Tensor, rate: float, decay: float
