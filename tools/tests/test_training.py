@@ -215,11 +215,11 @@ def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_st
 def test_a_number_that_chooses_by_its_sign_is_pushed_away_from_nought(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Near nought it counts for more, far from it for what it was, in int8 and after training."""
+    """It counts for more near nought alone, in int8 too, and a training leaves that alone."""
     from tools.training import thresholds
     from tools.training.coupling import read_normals, write_normals
     from tools.training.polish import int8_weights
-    from tools.training.reading import sharpen_reading
+    from tools.training.reading import block_of, sharpen_reading
 
     monkeypatch.setattr(thresholds, "NUM_SAMPLES", 1024)
     generator = torch.Generator().manual_seed(0)
@@ -228,7 +228,7 @@ def test_a_number_that_chooses_by_its_sign_is_pushed_away_from_nought(
     noise = torch.randn(96, 24, 16, 16, generator=generator)
     ids, times = torch.zeros(96, 2, dtype=torch.long), torch.full((96,), 999)
     made: dict[str, torch.Tensor] = {}
-    block = thresholds.block_of(model)
+    block = block_of(model)
     for name in ("attn1", "ff"):
         block.get_submodule(name).register_forward_hook(
             lambda _module, _given, out, name=name: made.update({name: out.mean(1)})

@@ -68,6 +68,12 @@ class Denoiser(nn.Module):
         return self.unet(noisy, timesteps, encoder_hidden_states=states).sample
 
 
+def in_int8(weight: torch.Tensor) -> torch.Tensor:
+    """A linear layer's weight as int8 has it: rounded row by row, as SDNQ does."""
+    scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-9) / 127
+    return (weight / scale).round() * scale
+
+
 def make_scheduler() -> DDIMScheduler:
     """The noise schedule of training, and the sampler that ships."""
     return DDIMScheduler(

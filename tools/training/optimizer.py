@@ -71,7 +71,7 @@ class MuonAdam:
             parameter.grad = None
 
     def restore(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take over a state that was kept, in whatever precision; nothing kept is a cold start."""
+        """Take over a state that was kept, in whatever precision, of what is trained still."""
         for name in self.state.keys() & state.keys():
             self.state[name].copy_(state[name])
 

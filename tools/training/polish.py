@@ -32,7 +32,7 @@ from tools.training.checkpoints import note, part, save_checkpoint
 from tools.training.coupling import write_normals
 from tools.training.dataset import draw_many, latent_map
 from tools.training.latents import LatentMap
-from tools.training.networks import Denoiser, make_scheduler
+from tools.training.networks import Denoiser, in_int8, make_scheduler
 from tools.training.optimizer import MuonAdam, matrix_names, rate_share
 from tools.training.places import work_dir
 from tools.training.reading import is_sharpened, sharpen_reading
@@ -142,12 +142,11 @@ def drawn_ahead(
 
 @contextmanager
 def int8_weights(network: nn.Module) -> Iterator[None]:
-    """Round the weights of linear layers to int8, row by row, as SDNQ does, while this is open."""
+    """Round the weights of linear layers to int8 while this is open."""
     layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
     kept = [layer.weight.detach().clone() for layer in layers]
     for layer in layers:
-        scale = layer.weight.detach().abs().amax(dim=1, keepdim=True).clamp(min=1e-9) / 127
-        layer.weight.data = (layer.weight.detach() / scale).round() * scale
+        layer.weight.data = in_int8(layer.weight.detach())
     try:
         yield
     finally:
@@ -311,9 +310,10 @@ def _prepare(
     change: Callable[[Denoiser, torch.Tensor, torch.Generator], None],
     is_done: Callable[[Denoiser], bool],
 ) -> None:
+    """Change the last checkpoint's weights once, with captions as polishing draws them."""
     polishing, rng = Polishing(Settings()), np.random.default_rng(PREPARING_SEED)
     if is_done(polishing.model):
-        raise SystemExit("the last checkpoint has this already: go on with polish")
+        raise SystemExit("the last checkpoint went through this step already: go on with polish")
     captions = [plain_caption(chosen_wording(rng)) for _ in range(NUM_CAPTIONS)]
     generator = torch.Generator().manual_seed(PREPARING_SEED)
     ids = torch.tensor(to_ids(polishing.words, captions))

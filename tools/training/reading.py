@@ -12,21 +12,30 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 import torch
+from diffusers.models.attention import BasicTransformerBlock
 from torch import nn
 
 from tools.training.composition import NUM_NORMALS
 from tools.training.coupling import FIRST_CHANNEL, read_normals
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
-from tools.training.networks import Denoiser
+from tools.training.networks import Denoiser, in_int8
 
 NUM_SAMPLES = 4096
 STRENGTH = 2.0
+RIDGE = 1e-8
 ANCHOR = 6.0
 """How many times the spread of what is normed the constant offset before the norm is."""
 
 
 class _FarEnoughError(Exception):
     """Ends a forward pass that has shown what it was run for."""
+
+
+def block_of(model: Denoiser) -> BasicTransformerBlock:
+    """The transformer block whose self-attention reads the numbers."""
+    block = model.unet.down_blocks[1].attentions[0].transformer_blocks[0]
+    assert isinstance(block, BasicTransformerBlock)
+    return block
 
 
 @torch.no_grad()
@@ -168,6 +177,34 @@ def sharpen_reading(model: Denoiser, generator: torch.Generator) -> None:
     attention.to_v.weight.copy_(torch.eye(len(solution)))
     attention.to_out[0].weight.copy_(solution.T)
     attention.to_out[0].bias.copy_(before.mean(0) - features.mean(0) @ solution - offset)
+
+
+@torch.no_grad()
+def read_exactly(
+    model: Denoiser, noise: torch.Tensor, writing: torch.Tensor, mean: torch.Tensor
+) -> None:
+    """Let the self-attention, which averages over all places, give a function of the numbers.
+
+    A reading has large terms that cancel, which int8 would spoil: what int8 leaves out of it has
+    rows of its own.
+
+    Args:
+        model: what stands before the self-attention stays as it is.
+        noise: to fit with, shape `(N, 24, 16, 16)`.
+        writing: what a number adds to each channel, shape `(128, 12)`.
+        mean: what all numbers of the noise make on average, shape `(128,)`.
+    """
+    block = block_of(model)
+    features = mean_features(model, block.norm1, noise)
+    reading = least_squares(features, read_normals(noise), RIDGE).T  # (12, 128)
+    coarse = in_int8(reading)
+    value, out = block.attn1.to_v.weight, block.attn1.to_out[0]
+    value.zero_()
+    out.weight.zero_()
+    for first, rows in ((0, coarse), (NUM_NORMALS, reading - coarse)):
+        value[first : first + NUM_NORMALS] = rows
+        out.weight[:, first : first + NUM_NORMALS] = writing
+    out.bias.copy_(mean - writing @ reading @ features.mean(0))
 
 
 def is_sharpened(model: Denoiser) -> bool:

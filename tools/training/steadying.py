@@ -25,7 +25,14 @@ from torch import nn
 from tools.training.coupling import read_normals
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.networks import Denoiser
-from tools.training.reading import NUM_SAMPLES, least_squares, mean_features, watch
+from tools.training.reading import (
+    NUM_SAMPLES,
+    RIDGE,
+    least_squares,
+    mean_features,
+    read_exactly,
+    watch,
+)
 
 OFFSET = 4.0
 """How long the offset is; a channel's own spread is about 0.3."""
@@ -33,7 +40,6 @@ LEAST_SHARE = 0.5
 """The least sum of a direction's entries, for a length of 1: the mean has to be seen by it."""
 CONSTANT = 0.01
 """Below this share of the largest singular value a direction is constant but for rounding."""
-RIDGE = 1e-8
 NUM_STEPS = 110
 BATCH = 12
 LEARNING_RATE = 0.03
@@ -113,7 +119,8 @@ def steady_reading(model: Denoiser, captions: torch.Tensor, generator: torch.Gen
         now = _divisors(model, first.norm, noise).repeat_interleave(groups.width)
         first.norm.weight.mul_(now / divisors.repeat_interleave(groups.width))
         first.norm.bias.sub_(first.norm.weight * offset / now)
-    _read_exactly(model, noise, before)
+    effects = least_squares(read_normals(noise), before, RIDGE).T
+    read_exactly(model, noise, effects, before.mean(0))
 
 
 def least_directions(
@@ -194,15 +201,3 @@ def _divisors(model: Denoiser, norm: nn.GroupNorm, noise: torch.Tensor) -> torch
         return grouped.var(-1, unbiased=False).add(norm.eps).rsqrt()
 
     return 1 / watch(model, norm, noise, spreads).mean(0)
-
-
-@torch.no_grad()
-def _read_exactly(model: Denoiser, noise: torch.Tensor, before: torch.Tensor) -> None:
-    """Let the self-attention give what it gave before, but of the twelve numbers alone."""
-    block = model.unet.down_blocks[1].attentions[0].transformer_blocks[0]
-    features, numbers = mean_features(model, block.norm1, noise), read_normals(noise)
-    reading = least_squares(features, numbers, RIDGE)
-    solution = reading @ least_squares(numbers, before, RIDGE)
-    block.attn1.to_v.weight.copy_(torch.eye(len(solution)))
-    block.attn1.to_out[0].weight.copy_(solution.T)
-    block.attn1.to_out[0].bias.copy_(before.mean(0) - features.mean(0) @ solution)

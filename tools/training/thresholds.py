@@ -21,11 +21,17 @@ from typing import NamedTuple
 import torch
 from diffusers.models.attention import BasicTransformerBlock
 
-from tools.training.composition import NUM_NORMALS
 from tools.training.coupling import read_normals
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.networks import Denoiser
-from tools.training.reading import NUM_SAMPLES, least_squares, mean_features
+from tools.training.reading import (
+    NUM_SAMPLES,
+    RIDGE,
+    block_of,
+    least_squares,
+    mean_features,
+    read_exactly,
+)
 
 CHOOSING = (3, 8, 9)
 """Which numbers have a threshold: facing, hills, layout."""
@@ -37,7 +43,6 @@ RAMP = 0.012
 
 STEEPNESS = 3.0
 """What a gate is given at the end of the ramp: from there on GELU is a straight line."""
-RIDGE = 1e-8
 BATCH = 12
 
 Pairs = list[tuple[int, int]]
@@ -53,13 +58,6 @@ class _Watched(NamedTuple):
     """How much a picture would change without the difference of two channels, `(128, 128)`."""
     hidden: torch.Tensor
     """The feed-forward block's hidden units, shape `(N, 64, 512)`."""
-
-
-def block_of(model: Denoiser) -> BasicTransformerBlock:
-    """The transformer block that reads the numbers."""
-    block = model.unet.down_blocks[1].attentions[0].transformer_blocks[0]
-    assert isinstance(block, BasicTransformerBlock)
-    return block
 
 
 def has_thresholds(model: Denoiser) -> bool:
@@ -99,7 +97,7 @@ def _watch(
 ) -> _Watched:
     """Follow pictures of some captions, and what they would change by, to first order."""
     block, states, hidden = block_of(model), [], []
-    matters: torch.Tensor | float = 0.0
+    matters = torch.zeros(())
 
     def keep(_module: object, given: tuple[torch.Tensor, ...]) -> None:
         states.append(given[0].requires_grad_())
@@ -120,7 +118,6 @@ def _watch(
         matters = matters + change.square().sum(0)
     for hook in hooks:
         hook.remove()
-    assert isinstance(matters, torch.Tensor)
     return _Watched(torch.cat(states), matters, torch.cat(hidden))
 
 
@@ -158,37 +155,8 @@ def _write_numbers(
     # Almost no constant is left that int8 could change, and float16 takes none away.
     centre = mean_features(model, block.norm1, noise).mean(0)
     block.norm1.bias.copy_((block.norm1.bias - centre).half())
-    features = mean_features(model, block.norm1, noise)
-    reading = least_squares(features, numbers, RIDGE).T
-    _read_in_two_rows(block, reading, effects + written)
-    constant = (effects + written) @ reading @ features.mean(0)
-    block.attn1.to_out[0].bias.copy_(mean + written @ numbers.mean(0) - constant)
+    read_exactly(model, noise, effects + written, mean + written @ numbers.mean(0))
     return effects
-
-
-def _read_in_two_rows(
-    block: BasicTransformerBlock, reading: torch.Tensor, writing: torch.Tensor
-) -> None:
-    """Set the self-attention: a row of what int8 keeps of a reading, and a row of the rest.
-
-    Args:
-        block: its self-attention averages over all places.
-        reading: takes channels to numbers, shape `(12, 128)`.
-        writing: takes numbers to channels, shape `(128, 12)`.
-    """
-    coarse = _in_127_steps(reading)
-    value, out = block.attn1.to_v.weight, block.attn1.to_out[0].weight
-    value.zero_()
-    out.zero_()
-    for first, rows in ((0, coarse), (NUM_NORMALS, reading - coarse)):
-        value[first : first + NUM_NORMALS] = rows
-        out[:, first : first + NUM_NORMALS] = writing
-
-
-def _in_127_steps(rows: torch.Tensor) -> torch.Tensor:
-    """What int8 makes of rows of weights."""
-    step = rows.abs().amax(1, keepdim=True) / 127
-    return (rows / step).round() * step
 
 
 def _level(rows: torch.Tensor, pairs: Pairs) -> None:
@@ -218,17 +186,17 @@ def _add_push(
     does = hidden.std((0, 1)) * outer.weight.norm(dim=0)
     idle = does.argsort()[: len(_knots()) * len(pairs)].tolist()
     outer.bias.add_(outer.weight[:, idle] @ hidden.mean((0, 1))[idle])
-    units = iter(idle)
+    units, steepness = iter(idle), STEEPNESS / RAMP
     for number, (up, down) in zip(CHOOSING, pairs, strict=True):
         gain = float(norm.weight[[up, down]].abs().max())
         for channel in (up, down):
-            ratio = gain / norm.weight[channel].clone()
+            ratio = gain / float(norm.weight[channel])
             inner.weight[:, channel] /= ratio
             norm.bias[channel] *= ratio
             norm.weight[channel] = gain
         nought = float(norm.bias[up] - norm.bias[down]) / gain
         for (knot, bend), unit in zip(_knots(), units, strict=False):
-            gate, steepness = unit + outer.in_features, STEEPNESS / RAMP
+            gate = unit + outer.in_features
             inner.weight[[unit, gate]], inner.bias[unit] = 0.0, bend / steepness
             inner.weight[gate, up], inner.weight[gate, down] = steepness / gain, -steepness / gain
             inner.bias[gate] = -steepness * (nought + knot)
