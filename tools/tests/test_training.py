@@ -179,7 +179,7 @@ def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_st
     """Chance goes out of the mean that holds a number, and what is painted hardly moves."""
     from tools.training import steadying
     from tools.training.coupling import read_normals
-    from tools.training.reading import is_sharpened, sharpen_reading
+    from tools.training.reading import block_of, is_sharpened, sharpen_reading, watch
 
     monkeypatch.setattr(steadying, "NUM_STEPS", 3)
     monkeypatch.setattr(steadying, "NUM_SAMPLES", 1024)
@@ -201,6 +201,8 @@ def test_a_trained_denoiser_reads_better_once_sharpened_and_better_still_once_st
     before, missed = painted_and_missed()
     sharpen_reading(model, generator)
     sharpened, missed_then = painted_and_missed()
+    divisors = watch(model, block_of(model).norm1, noise[:64], lambda given, _: given.std(-1))
+    assert divisors.std() < 0.004 * divisors.mean()
     assert not steadying.is_steadied(model)
     steadying.steady_reading(model, ids, generator)
     steadied, missed_now = painted_and_missed()
