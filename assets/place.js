@@ -78,11 +78,13 @@ function show(value) {
 function name(place, isFirst = false) {
   const [isTravelled, answered] = [travelled.length > 0, travelled.indexOf(place)];
   travelled = answered < 0 ? [] : travelled.slice(answered + 1);
-  if (answered >= 0 || place === addressed()) return;
+  if (answered >= 0) return;
   if (!place && (isTravelled || link())) return; // nothing is there any more, or a link's recipe is not painted yet
-  const go = isFirst ? "replaceState" : "pushState";
-  history[go](null, "", addressOf(place));
+  write(isFirst ? "replaceState" : "pushState", place);
 }
+
+/** Browsers take milliseconds for this: the pictures come first. */
+const write = (go, place) => setTimeout(() => place === addressed() || history[go](null, "", addressOf(place)));
 
 /** The sent fields belong to the new place; the old place gets its own fields back. */
 function sent(before, value) {
@@ -105,8 +107,7 @@ function read() {
 /** Note the fields' values, unless they are being filled in. */
 function record() {
   if (!isFilled || current.epoch < 0) return;
-  const key = keyOf(current.round);
-  const now = read();
+  const [key, now] = [keyOf(current.round), read()];
   records[key] = { base: records[key]?.base ?? now, now, at: Date.now() };
   keepRecords();
 }
@@ -142,8 +143,7 @@ addEventListener("pagehide", record);
 
 document.addEventListener("sg-pick", (event) => {
   if (!current.round || SeedGrid.stageNow().epoch !== current.epoch) return;
-  const place = event.detail ?? current.round;
-  if (place !== addressed()) history.replaceState(null, "", addressOf(place));
+  write("replaceState", event.detail ?? current.round);
   const { work, round, run } = current;
   const aside = current.picked === current.address ? null : current.picked;
   tab.keep({ work, round, run, picked: event.detail ?? aside });

@@ -184,7 +184,8 @@ const PLACES = new Set([...config.fields, "vary", "drop"]);
 function show(value) {
   if (value.epoch < epoch) return;
   epoch = value.epoch ?? epoch;
-  statusLine.textContent = value.key ? text(value.key, value.data) : "";
+  const sentence = value.key ? text(value.key, value.data) : "";
+  if (sentence !== statusLine.textContent) statusLine.textContent = sentence; // the same one costs no frame
   statusLine.dataset.kind = value.kind;
   statusLine.dataset.key = value.key ?? "";
   const said = topDialog()?.querySelector(".sg-said"); // the status line is covered by the dialog

@@ -172,9 +172,9 @@ class Run:
 
     @property
     def last_event(self) -> Event | None:
-        """The last event; None until the run has ended."""
+        """The last event so far; None before the first."""
         with self._changed:
-            return self._log[-1][1] if self.has_ended else None
+            return self._log[-1][1] if self._log else None
 
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
         """Wait, at most `timeout_s`, for an event of one of these kinds or the end of the run."""

@@ -194,13 +194,13 @@ class Snapshot:
         """Return all parts of the page; no fields if `is_asked`, after a click that began a run."""
         state, run, awaits_updates = self.state, self.run, self._awaits_updates
         steps: dict[int, stages.Json] = {}
-        for event in run.next_events(0)[0] if run is not None and awaits_updates else ():
+        for event in run.next_events(0)[0] if run and awaits_updates else ():
             stages.note_step(steps, event)
         return PageUpdate(
             state=state,
             place=self._place(is_asked=is_asked),
             stage=self.stage(steps) | ({"follow": state.to_browser()} if awaits_updates else {}),
-            status=None if run is not None and awaits_updates else self._status(),
+            status=self._status(),
             rail=self.rail(),
             picked=self.card(self.find(state.picked)),
             queue=self.queue(),
@@ -314,8 +314,8 @@ class Snapshot:
         return self._studio.engine.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
-        """How the stage's run ended; empty if the stage has no run, or the run goes on."""
-        run, epoch = self.run_on_stage, self.state.epoch
+        """What the page's run does, or how the stage's run ended; empty if there is neither."""
+        run, epoch = self.run if self._awaits_updates else self.run_on_stage, self.state.epoch
         if run is None or run.last_event is None:
             return stages.say(epoch, None)
         return stages.status_of(epoch, run.last_event, run)
