@@ -131,6 +131,17 @@ def test_a_model_that_was_grown_paints_known_words_as_before(
     assert table(measure(plain=1, varied=1, num_steps=2)).count("\n") == len(SUBJECT_WORDS) + 2
 
 
+def test_plurals_and_synonyms_say_what_the_subject_says() -> None:
+    """Words that no lesson had are one token each, with the row of their subject."""
+    pipeline = diffusers.DiffusionPipeline.from_pretrained(str(MODEL))
+    rows, words = pipeline.text_encoder.get_input_embeddings().weight, pipeline.tokenizer
+    pairs = {"sunflowers": "sunflower", "cats": "cat", "puppies": "labrador", "palace": "castle"}
+    for word, subject in pairs.items():
+        first, second = (words.convert_tokens_to_ids(f"{each}</w>") for each in (word, subject))
+        assert torch.equal(rows[first], rows[second])
+        assert len(words.tokenize(word)) == 1
+
+
 def test_every_subject_style_and_modifier_can_be_drawn() -> None:
     """All words of the captions have a drawing behind them, and twice as wide it is the same."""
     from tools.training.decoder import psnr
