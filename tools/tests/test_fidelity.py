@@ -17,8 +17,9 @@ from tools.training.comparison import (
     worst_sheet,
 )
 from tools.training.coupling import read_normals
-from tools.training.fidelity import compare, wanted_normals, wanted_picture
+from tools.training.fidelity import compare, found_fine_parts, wanted_normals, wanted_picture
 from tools.training.sampling import bundled_sampler
+from tools.training.scenes import fine_places
 from tools.training.words import Wording, plain_caption
 
 MODEL = Path(__file__).resolve().parents[2] / "assets" / "model"
@@ -49,6 +50,19 @@ def test_a_shifted_line_is_a_line_and_a_blurred_one_is_not() -> None:
     assert blurred.slopes < 0.7
     assert displaced.psnr_db < shifted.psnr_db
     assert displaced.ssim < shifted.ssim
+
+
+def test_an_eye_is_there_where_it_is_drawn_and_not_where_it_is_a_shade() -> None:
+    """Two pixels are forgiven; a shade, and a face without them, are no eyes."""
+    wording = Wording(subject="fox")
+    drawing = wanted_picture(wording, 3)
+    places = fine_places(drawing, wording, wanted_normals(3))
+    faceless = np.where(places[..., None], drawing[places].mean(axis=0), drawing).astype(np.uint8)
+    assert found_fine_parts(drawing, drawing, places) == 1
+    assert found_fine_parts(np.roll(drawing, 2, axis=1), drawing, places) == 1
+    assert found_fine_parts(cv2.GaussianBlur(drawing, (0, 0), 8), drawing, places) < 0.5
+    assert found_fine_parts(faceless, drawing, places) == 0
+    assert np.isnan(found_fine_parts(drawing, drawing, np.zeros_like(places)))
 
 
 def test_the_numbers_of_a_seed_are_those_in_the_pipeline_s_noise() -> None:

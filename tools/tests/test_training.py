@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +49,10 @@ def test_a_room_is_lit_from_its_window_on_the_side_that_the_seed_decides() -> No
     assert sides == [True, False]
 
 
-def test_polishing_draws_more_of_what_is_hard_and_of_the_guide() -> None:
+def test_polishing_draws_more_of_what_is_hard_of_plain_faces_and_of_the_guide() -> None:
     """And all other words still."""
     from tools.training import polish
-    from tools.training.words import SUBJECT_WORDS, Wording
+    from tools.training.words import STYLE_WORDS, SUBJECT_WORDS, Wording
 
     rng = np.random.default_rng(0)
     drawn = [polish.chosen_wording(rng) for _ in range(6000)]
@@ -62,13 +63,17 @@ def test_polishing_draws_more_of_what_is_hard_and_of_the_guide() -> None:
     assert pairs["labrador", "vermeer"] > 0.8 * polish.FIRST_SHARE * len(drawn)
     hard = set(polish.HARD_PAIRS)
     assert sum(pairs[pair] for pair in hard) > 0.9 * polish.HARD_SHARE * len(drawn)
-    most = {pair for pair, _ in pairs.most_common(len(hard) + 1)}
-    assert most == {*hard, ("labrador", "vermeer")}
+    faces = {(subject, "plain") for subject in polish.FACES}
+    others = set(product(SUBJECT_WORDS, STYLE_WORDS)) - hard - faces - {("labrador", "vermeer")}
+    usual = np.mean([pairs[pair] for pair in others])
+    assert np.mean([pairs[pair] for pair in hard]) > 1.5 * usual
+    assert min(pairs[pair] for pair in faces) > 1.5 * usual
     assert len(bare) / len(drawn) == pytest.approx(polish.BARE_SHARE, abs=0.06)
     assert set(subjects) == set(SUBJECT_WORDS)
     assert min(subjects.values()) > len(drawn) / 30 / 3
     assert len(styles) == 9
-    assert min(styles.values()) > 0.8 * (1 - polish.HARD_SHARE) * len(drawn) / 9
+    any_style = 1 - polish.HARD_SHARE - polish.FACE_SHARE * polish.PLAIN_FACE_SHARE
+    assert min(styles.values()) > 0.8 * any_style * len(drawn) / 9
 
 
 def test_a_grown_tokenizer_reads_what_it_knew_as_before() -> None:
@@ -351,7 +356,49 @@ def _lesson(has_words: list[bool]) -> object:
     generator = torch.Generator().manual_seed(0)
     noise, latents = torch.randn(2, len(has_words), 24, 16, 16, generator=generator)
     ids = torch.zeros(len(has_words), 2, dtype=torch.long)
-    return Lesson(noise=noise, latents=latents, ids=ids, has_words=torch.tensor(has_words))
+    fine = torch.zeros(len(has_words), 16, 16, 192)
+    fine[:, :2, :2] = 1
+    words = torch.tensor(has_words)
+    return Lesson(noise=noise, latents=latents, ids=ids, has_words=words, fine=fine)
+
+
+def test_a_missed_eye_costs_as_much_as_pictures_that_are_as_wrong() -> None:
+    """However few its places are; a picture without fine parts costs what it cost."""
+    from dataclasses import replace
+
+    from tools.training.networks import make_scheduler
+    from tools.training.rollout import FINE_WEIGHT, learn_from_rollout, sampler_steps
+
+    lesson, costs = _lesson([True]), []
+    at_eye = torch.zeros(16, 16)
+    at_eye[:2, :2] = 1  # 4 of 256 places
+    for fine in (lesson.fine, torch.zeros_like(lesson.fine)):
+        gain = torch.zeros((), requires_grad=True)
+        learn_from_rollout(
+            lambda _state, _times, _ids, gain=gain: 1 - lesson.latents + gain * at_eye,
+            lambda state, _times, _ids: state,
+            replace(lesson, fine=fine),
+            sampler_steps(make_scheduler(), [999]),
+            torch.eye(192, 24),
+        )
+        costs.append(float(gain.grad))
+    assert costs[0] == pytest.approx((1 + FINE_WEIGHT * 256 / 4) * costs[1], rel=0.05)
+
+
+def test_the_fine_parts_of_a_drawing_are_its_eyes_and_the_like() -> None:
+    """A fox's eye and nose in any style, nothing of a mountain, cut as the picture is cut."""
+    from tools.training.latents import shares_of_patches, to_patches
+    from tools.training.scenes import draw, fine_places
+    from tools.training.words import STYLE_WORDS, Wording
+
+    for style in STYLE_WORDS:
+        wording = Wording(subject="fox", style=style)
+        picture = draw(wording, np.zeros(12))
+        places = fine_places(picture, wording, np.zeros(12))
+        assert 0.001 < places.mean() < 0.1
+        white = np.where(places[..., None], 255, 0).astype(np.uint8).repeat(3, axis=2)
+        shares = 2 * shares_of_patches(places[None]) - 1
+        np.testing.assert_allclose(to_patches(white[None]), shares, atol=0.01)
 
 
 def test_a_line_that_is_missing_costs_more_than_one_that_stands_beside_its_place() -> None:

@@ -9,6 +9,7 @@ Knows nothing about how pictures are made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from tools.training.coupling import read_normals
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
-from tools.training.scenes import draw
+from tools.training.scenes import FINE_RIM, draw
 from tools.training.words import Wording
 
 Picture = NDArray[np.uint8]
@@ -42,6 +43,8 @@ BLOCK_PX = 8
 PATCH_PX = 5
 DETAIL_SHIFT_PX = 3
 DETAIL_CORRELATION = 0.5
+FINE_CORRELATION = 0.7
+"""Below it an eye is a shade."""
 
 WINDOW_SIGMA_PX = 1.5
 STABILISERS = (6.5025, 58.5225)
@@ -136,15 +139,48 @@ def found_details(made: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> float:
     A detail is there where the pixels around it resemble those of the drawing, by correlation: it
     may be paler, but not a smudge.
     """
-    reach, far = PATCH_PX, PATCH_PX + DETAIL_SHIFT_PX
-    around = cv2.copyMakeBorder(made, *[far] * 4, borderType=cv2.BORDER_REPLICATE)
-    drawn = cv2.copyMakeBorder(wanted, *[reach] * 4, borderType=cv2.BORDER_REPLICATE)
-    found = []
-    for row, column in _details(wanted):
-        patch = drawn[row : row + 2 * reach + 1, column : column + 2 * reach + 1]
-        there = around[row : row + 2 * far + 1, column : column + 2 * far + 1]
+    reach = PATCH_PX
+    drawn, around = (np.pad(each, reach, mode="edge") for each in (wanted, made))
+    boxes = [(row, column, 2 * reach + 1, 2 * reach + 1) for row, column in _details(wanted)]
+    return _share_found(around, drawn, boxes, DETAIL_CORRELATION)
+
+
+def found_fine_parts(made: Picture, wanted: Picture, places: NDArray[np.bool_]) -> float:
+    """How many of a drawing's eyes, whiskers and the like a picture has within the same distance.
+
+    Args:
+        made: the picture.
+        wanted: its drawing.
+        places: where the drawing has them, as `scenes.fine_places` tells.
+
+    Returns:
+        0..1, those that touch counted as one; NaN where the drawing has none.
+    """
+    grey_made, grey_wanted = (cv2.cvtColor(p, cv2.COLOR_RGB2GRAY) for p in (made, wanted))
+    parts = cv2.erode(places.astype(np.uint8), FINE_RIM)  # Their rims touch.
+    _, _, found, _ = cv2.connectedComponentsWithStats(parts)
+    rim = len(FINE_RIM) // 2
+    boxes = [
+        (max(row - rim, 0), max(column - rim, 0), rows + 2 * rim, columns + 2 * rim)
+        for column, row, columns, rows, _ in found[1:].tolist()
+    ]
+    return _share_found(grey_made, grey_wanted, boxes, FINE_CORRELATION)
+
+
+def _share_found(
+    made: NDArray[np.uint8],
+    wanted: NDArray[np.uint8],
+    boxes: Sequence[tuple[int, int, int, int]],
+    correlation: float,
+) -> float:
+    """How many boxes (row, column, rows, columns) look alike, `DETAIL_SHIFT_PX` apart or less."""
+    around, found = np.pad(made, DETAIL_SHIFT_PX, mode="edge"), []
+    for row, column, rows, columns in boxes:
+        patch = wanted[row : row + rows, column : column + columns]
+        far = 2 * DETAIL_SHIFT_PX
+        there = around[row : row + rows + far, column : column + columns + far]
         alike = np.nan_to_num(cv2.matchTemplate(there, patch, cv2.TM_CCOEFF_NORMED))
-        found.append(bool(alike.max() >= DETAIL_CORRELATION))
+        found.append(bool(alike.max() >= correlation))
     return float(np.mean(found)) if found else float("nan")
 
 

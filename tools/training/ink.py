@@ -28,6 +28,9 @@ Mask = NDArray[np.float32]
 FINENESS = 256.0
 """How finely the ends of thick lines are divided: in pieces of about one over this."""
 
+FINE_WIDTH, FINE_STROKE = 0.36, 0.1
+"""In the subject's units: a detail that is narrower is a fine one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
@@ -41,6 +44,14 @@ class Part:
     role: str
     stroke: float = 0.0
     is_detail: bool = False
+
+    @property
+    def is_fine(self) -> bool:
+        """Is it small or thin and on another part: an eye, a whisker, a window's bar."""
+        if self.stroke:
+            return self.is_detail and self.stroke < FINE_STROKE
+        bounds = self.path.getBounds()
+        return self.is_detail and min(bounds.width(), bounds.height()) < FINE_WIDTH
 
 
 def hsv(hue: float, saturation: float, value: float) -> Rgb:

@@ -33,10 +33,30 @@ def to_patches(pictures: NDArray[np.uint8]) -> Floats:
     Returns:
         Shape `(N, 16, 16, 192)`, float32 in -1..1; a patch runs row, column, colour.
     """
-    half = np.stack(
-        [cv2.resize(p, (HALF_PX, HALF_PX), interpolation=cv2.INTER_AREA) for p in pictures]
-    )
-    scaled = half.astype(np.float32) / 127.5 - 1.0
+    scaled = _at_half_size(pictures) / 127.5 - 1.0
+    return _cut(scaled)
+
+
+def shares_of_patches(masks: NDArray[np.bool_]) -> Floats:
+    """Cut masks as `to_patches` cuts pictures.
+
+    Args:
+        masks: shape `(N, 256, 256)`.
+
+    Returns:
+        How much of each pixel a mask covers, 0..1, shape `(N, 16, 16, 192)`, float32: the same for
+        each colour.
+    """
+    shares = _at_half_size(masks.astype(np.float32))
+    return _cut(np.repeat(shares[..., None], 3, axis=-1))
+
+
+def _at_half_size(pictures: NDArray[np.generic]) -> Floats:
+    half = [cv2.resize(p, (HALF_PX, HALF_PX), interpolation=cv2.INTER_AREA) for p in pictures]
+    return np.stack(half).astype(np.float32)
+
+
+def _cut(scaled: Floats) -> Floats:
     cut = scaled.reshape(-1, LATENT_PX, PATCH_PX, LATENT_PX, PATCH_PX, 3)
     return np.ascontiguousarray(cut.transpose(0, 1, 3, 2, 4, 5)).reshape(
         -1, LATENT_PX, LATENT_PX, 192

@@ -18,10 +18,18 @@ from numpy.typing import NDArray
 
 from tools.training.declared import DEFAULTS
 from tools.training.decoder import load_autoencoder
-from tools.training.fidelity import Likeness, Picture, compare, wanted_picture
+from tools.training.fidelity import (
+    Likeness,
+    Picture,
+    compare,
+    found_fine_parts,
+    wanted_normals,
+    wanted_picture,
+)
 from tools.training.latents import LATENT_CHANNELS, LATENT_PX
 from tools.training.made import Maker
 from tools.training.places import work_dir
+from tools.training.scenes import fine_places
 from tools.training.sheets import sheet
 from tools.training.words import (
     FIRST_SUBJECTS,
@@ -46,6 +54,8 @@ class Measured:
     made: Picture
     wanted: Picture
     likeness: Likeness
+    fine: float
+    """0..1: how many of the drawing's eyes, whiskers and the like it has; NaN where it has none."""
 
     @property
     def is_plain(self) -> bool:
@@ -89,13 +99,21 @@ def measure(
     painted = paint(Maker(num_steps), wordings, seeds)
     for wording, seed, made in zip(wordings, seeds, painted, strict=True):
         wanted = wanted_picture(wording, seed)
-        likeness = compare(made, wanted)
-        measured.append(Measured(wording=wording, made=made, wanted=wanted, likeness=likeness))
+        places = fine_places(wanted, wording, wanted_normals(seed))
+        measured.append(
+            Measured(
+                wording=wording,
+                made=made,
+                wanted=wanted,
+                likeness=compare(made, wanted),
+                fine=found_fine_parts(made, wanted, places),
+            )
+        )
     return measured
 
 
 def table(measured: Sequence[Measured]) -> str:
-    """PSNR in dB, details and slopes by subject, the worst first, then of first and later ones."""
+    """PSNR in dB, details, fine parts and slopes by subject, the worst first; then of both sets."""
 
     def means(subjects: Sequence[str]) -> tuple[float, ...]:
         chosen = [each for each in measured if each.wording.subject in subjects]
@@ -103,15 +121,22 @@ def table(measured: Sequence[Measured]) -> str:
         return (
             float(np.mean([each.likeness.psnr_db for each in chosen if each.is_plain])),
             float(np.mean([each.likeness.psnr_db for each in chosen if not each.is_plain])),
-            float(np.nanmean([each.details for each in likeness])),
+            _mean([each.details for each in likeness]),
+            _mean([each.fine for each in chosen]),
             float(np.mean([each.slopes for each in likeness])),
         )
 
     rows = sorted(((name, means([name])) for name in SUBJECT_WORDS), key=lambda row: row[1][1])
     rows += [("first ten", means(FIRST_SUBJECTS)), ("later", means(LATER_SUBJECTS))]
-    head = f"{'':12} {'plain dB':>9} {'varied dB':>9} {'details':>9} {'slopes':>9}"
+    head = f"{'':12} {'plain dB':>9} {'varied dB':>9} {'details':>9} {'fine':>9} {'slopes':>9}"
     lines = [f"{name:12} " + " ".join(f"{v:9.2f}" for v in values) for name, values in rows]
     return "\n".join([head, *lines])
+
+
+def _mean(shares: Sequence[float]) -> float:
+    """Of the pictures that have such parts; NaN where none has."""
+    known = [share for share in shares if not np.isnan(share)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def write_sheet(measured: Sequence[Measured]) -> Path:

@@ -31,12 +31,13 @@ from tools.training.batches import CAPTION_DROPOUT
 from tools.training.checkpoints import note, part, save_checkpoint
 from tools.training.coupling import write_normals
 from tools.training.dataset import draw_many, latent_map
-from tools.training.latents import LatentMap
+from tools.training.latents import LatentMap, shares_of_patches
 from tools.training.networks import Denoiser, in_int8, make_scheduler
 from tools.training.optimizer import MuonAdam, matrix_names, rate_share
 from tools.training.places import work_dir
 from tools.training.reading import freeze_reading, is_sharpened, sharpen_reading
 from tools.training.rollout import Lesson, learn_from_rollout, sampler_steps
+from tools.training.scenes import fine_places
 from tools.training.steadying import is_steadied, steady_reading
 from tools.training.thresholds import freeze_thresholds, has_thresholds, sharpen_thresholds
 from tools.training.tokenizer import to_ids, tokenizer
@@ -48,7 +49,7 @@ NUM_STEPS = (1, 1, 1, 1, 1, 2)
 WANDERING_SHARE = 0.8
 """How often steps after the first are at random times, so that any number is learned."""
 
-HARD_SHARE = 0.5
+HARD_SHARE = 0.15
 """How many pictures show what is painted worst, a subject in a style."""
 HARD_PAIRS = (
     *(("robot", "mondrian"),) * 3,
@@ -61,7 +62,21 @@ HARD_PAIRS = (
     *((subject, "mondrian") for subject in ("windmill", "mushroom", "cat")),
     *((subject, "stained glass") for subject in ("windmill", "dragon")),
     *((subject, "blueprint") for subject in ("horse", "rose", "train")),
+    *(("train", "mondrian"),) * 2,
+    *(("train", "pixel art"),) * 2,
+    *(("bridge", "mondrian"),) * 2,
+    *(("bridge", "stained glass"), ("rabbit", "pixel art")),
 )
+
+FACE_SHARE = 0.35
+"""How many show a subject with eyes."""
+FACES = (
+    *("dragon", "bird", "rabbit", "cat") * 3,
+    *("labrador", "fish", "portrait", "butterfly") * 2,
+    *("horse", "robot", "fox", "owl"),
+)
+PLAIN_FACE_SHARE = 0.5
+"""How many of these are in no style: a sharp eye on a plain ground is missed most."""
 
 FIRST_SHARE = 0.05
 """How many show the guide's example, the first picture that anyone sees."""
@@ -80,8 +95,9 @@ NUM_CAPTIONS = 540
 SAVE_EVERY_S = 240
 LOG_EVERY = 50
 
-Batch = tuple[NDArray[np.float32], NDArray[np.float32], list[str]]
-"""Latents, shape `(N, 24, 16, 16)`, normals, `(N, 12)`, and captions."""
+Batch = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], list[str]]
+"""Latents, shape `(N, 24, 16, 16)`, where their fine parts are, `(N, 16, 16, 192)`, normals,
+`(N, 12)`, and captions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +122,11 @@ def checkpoint_path() -> Path:
 def _drawn(latent_map: LatentMap, seed: int, size: int, step: int) -> Batch:
     """Latents, numbers and captions of the batch of a step."""
     pictures, normals, wordings = draw_many([seed, step], size, chosen_wording)
+    drawings = zip(pictures, wordings, normals, strict=True)
+    fine = np.stack([fine_places(*drawing) for drawing in drawings])
     rng = np.random.default_rng([seed, step, 1])
-    return latent_map.encode(pictures), normals, [_caption(wording, rng) for wording in wordings]
+    captions = [_caption(wording, rng) for wording in wordings]
+    return latent_map.encode(pictures), shares_of_patches(fine), normals, captions
 
 
 def chosen_wording(rng: np.random.Generator) -> Wording:
@@ -115,9 +134,13 @@ def chosen_wording(rng: np.random.Generator) -> Wording:
     wording = draw_wording(rng)
     if rng.random() < FIRST_SHARE:
         return replace(wording, subject="labrador", style="vermeer")
-    if rng.random() < HARD_SHARE:
+    chance = rng.random()
+    if chance < HARD_SHARE:
         subject, style = HARD_PAIRS[rng.integers(len(HARD_PAIRS))]
         wording = replace(wording, subject=subject, style=style)
+    elif chance < HARD_SHARE + FACE_SHARE:
+        style = "plain" if rng.random() < PLAIN_FACE_SHARE else wording.style
+        wording = replace(wording, subject=FACES[rng.integers(len(FACES))], style=style)
     if rng.random() < BARE_SHARE:
         return Wording(subject=wording.subject, style=wording.style)
     return wording
@@ -211,6 +234,7 @@ class Polishing:
     def _step(
         self,
         latents: NDArray[np.float32],
+        fine: NDArray[np.float32],
         normals: NDArray[np.float32],
         captions: list[str],
         *,
@@ -225,6 +249,7 @@ class Polishing:
             latents=torch.from_numpy(latents).to(device),
             ids=torch.tensor(to_ids(self.words, captions), device=device),
             has_words=torch.tensor([bool(caption) for caption in captions], device=device),
+            fine=torch.from_numpy(fine).to(device),
         )
         steps = sampler_steps(self.scheduler, self._times(rng))
         with ExitStack() as rounding:

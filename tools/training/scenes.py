@@ -5,6 +5,9 @@ picture = draw(Wording(subject="labrador", style="vermeer"), np.zeros(12))  # (2
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import cv2
 import numpy as np
 import skia
 from numpy.typing import NDArray
@@ -18,6 +21,11 @@ from tools.training.subjects import ACCENTS, AT_SEA, IN_THE_AIR, NATURAL, SUBJEC
 from tools.training.words import COLORS, Wording
 
 RED: Rgb = (0.86, 0.20, 0.16)
+
+FINE_CONTRAST = 24
+"""Of 255: a fine part is there where it changes a colour by as much."""
+FINE_RIM = np.ones((7, 7), np.uint8)
+"""Three pixels around it belong to it."""
 
 
 def palette_for(wording: Wording, composition: Composition) -> Palette:
@@ -86,7 +94,29 @@ def draw(wording: Wording, normals: NDArray[np.floating], scale: int = 1) -> NDA
     Returns:
         The picture, shape `(256 * scale, 256 * scale, 3)`, uint8 RGB.
     """
-    scene = compose(wording, Composition.from_normals(normals), scale)
+    return _painted(compose(wording, Composition.from_normals(normals), scale), wording)
+
+
+def fine_places(
+    picture: NDArray[np.uint8], wording: Wording, normals: NDArray[np.floating]
+) -> NDArray[np.bool_]:
+    """Where a drawing has eyes, whiskers and the like: what changes without them, and its rim.
+
+    Args:
+        picture: what `draw` makes of the other two, shape `(256, 256, 3)`.
+        wording: what it shows.
+        normals: its composition, shape `(12,)`.
+
+    Returns:
+        Shape `(256, 256)`.
+    """
+    scene = compose(wording, Composition.from_normals(normals))
+    coarse = replace(scene, parts=[part for part in scene.parts if not part.is_fine])
+    changed = np.ptp(np.stack([picture, _painted(coarse, wording)]), axis=0).max(axis=2)
+    return cv2.dilate((changed >= FINE_CONTRAST).astype(np.uint8), FINE_RIM) > 0
+
+
+def _painted(scene: Scene, wording: Wording) -> NDArray[np.uint8]:
     picture = STYLES[wording.style](scene)
     mask = subject_mask(scene)
     if wording.time is not None:
