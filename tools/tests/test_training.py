@@ -137,7 +137,7 @@ def test_a_model_that_was_grown_paints_known_words_as_before(
 
 
 def test_plurals_and_synonyms_say_what_the_subject_says() -> None:
-    """Every word of a subject is one token; those that no lesson had have their subject's row."""
+    """Every word of a subject is one token, and one that took its subject's row stayed by it."""
     from tools.training.tokenizer import words_in
     from tools.training.words import SUBJECT_WORDS
 
@@ -148,7 +148,7 @@ def test_plurals_and_synonyms_say_what_the_subject_says() -> None:
     pairs = {"sunflowers": "sunflower", "cats": "cat", "puppies": "labrador", "palace": "castle"}
     for word, subject in pairs.items():
         first, second = (words.convert_tokens_to_ids(f"{each}</w>") for each in (word, subject))
-        assert torch.equal(rows[first], rows[second])
+        assert (rows[first] - rows[second]).norm() < 0.1 * rows[second].norm()
 
 
 def test_every_subject_style_and_modifier_can_be_drawn() -> None:
