@@ -362,12 +362,12 @@ def _lesson(has_words: list[bool]) -> object:
     return Lesson(noise=noise, latents=latents, ids=ids, has_words=words, fine=fine)
 
 
-def test_a_missed_eye_costs_as_much_as_pictures_that_are_as_wrong() -> None:
+def test_a_missed_eye_costs_as_much_as_a_picture_that_is_as_wrong() -> None:
     """However few its places are; a picture without fine parts costs what it cost."""
     from dataclasses import replace
 
     from tools.training.networks import make_scheduler
-    from tools.training.rollout import FINE_WEIGHT, learn_from_rollout, sampler_steps
+    from tools.training.rollout import learn_from_rollout, sampler_steps
 
     lesson, costs = _lesson([True]), []
     at_eye = torch.zeros(16, 16)
@@ -382,7 +382,7 @@ def test_a_missed_eye_costs_as_much_as_pictures_that_are_as_wrong() -> None:
             torch.eye(192, 24),
         )
         costs.append(float(gain.grad))
-    assert costs[0] == pytest.approx((1 + FINE_WEIGHT * 256 / 4) * costs[1], rel=0.05)
+    assert costs[0] > 256 / 4 * costs[1] > 0
 
 
 def test_the_fine_parts_of_a_drawing_are_its_eyes_and_the_like() -> None:
